@@ -1,0 +1,182 @@
+"""Values that pass between the stages, and the columns of the frames that do.
+
+Frames (Polars). Lines count from 1; ``source`` indexes the inputs in the order given.
+
+``LINES``: lines that passed the gate, by (source, line):
+    source u16, line u32, text str (payload, envelope stripped), raw str (as in the file, without
+    line end), time_ns i64 (UTC epoch; for clocks without a date see ``clock``; null = none),
+    clock str ("epoch", "no_year", "no_date", "boot" or null), process str ('' = not tagged),
+    rank i32 or null, pid i64 or null, level str or null, stream str or null ("stdout", "stderr"),
+    envelope str (layer names joined by '+', '' = raw).
+
+``OPS``: one row an op record (launch or completion), by (source, line):
+    source u16, process str, line u32, launch bool (false = completion), id u64, name cat,
+    detail cat (text after the id on the same line), time_ns i64 or null, clock str or null,
+    stream str or null, body_last u32 or null (last line of a multi-line record; null = one line).
+
+``TIMELINE``: one row a launch, by (source, process, run, launch_line):
+    source, process, run u32 (ids restart), id, name, detail, launch_line, completion_line (null =
+    none in the log: unknown, not failed), launch_ns, completion_ns, depth u16 (0 = outer),
+    parent u64 or null (id of the enclosing op), step i32 (-1 = before the first known step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from analyzer.schema import FaultKind, Loss, NanCoverage, SourceFrame, TensorInfo, Trust, Value
+
+
+class Line(Value):
+    """One line of a source with its envelope taken off."""
+
+    source: int
+    number: int
+    text: str
+    process: str = ""
+    time_ns: int | None = None
+    rank: int | None = None
+
+
+class OpExpr(Value):
+    """An op name read as an expression: ``Epilogue(matmul, silu, operandIndices=[0])``.
+
+    ``kind`` is what a glued inner name puts before the expression (``matmul`` in
+    ``matmulEpilogue(mo.matmul, ...)``); ``attributes`` are the keyword arguments, values as text.
+    """
+
+    name: str
+    args: tuple[OpExpr, ...] = ()
+    attributes: tuple[tuple[str, str], ...] = ()
+    kind: str | None = None
+
+    def leaves(self) -> Iterator[str]:
+        """Names of the ops inside, left to right, without the structure words around them."""
+        if not self.args:
+            yield self.name
+        for arg in self.args:
+            yield from arg.leaves()
+
+
+class OpDetail(Value):
+    """What stands after the id of an op record: attributes, frames, fusion count, device.
+
+    ``stacks`` holds one list of frames for each fused source op, outermost frame first.
+    """
+
+    attributes: tuple[tuple[str, str], ...] = ()
+    device: str | None = None
+    fused_from: int | None = None
+    stacks: tuple[tuple[SourceFrame, ...], ...] = ()
+    tensors: tuple[TensorInfo, ...] = ()
+
+
+class FusionNode(Value):
+    """One node of a ``Fusion info:`` tree; ``inputs`` and ``outputs`` are empty on structure nodes."""
+
+    name: str
+    attributes: tuple[tuple[str, str], ...] = ()
+    inputs: tuple[TensorInfo, ...] = ()
+    outputs: tuple[TensorInfo, ...] = ()
+    children: tuple[FusionNode, ...] = ()
+
+
+class KernelState(Value):
+    """A kernel that a device-side witness saw at the fault (core dump, cuda-gdb, sanitizer)."""
+
+    kernel: str
+    exception: str | None = None
+    pc: str | None = None
+    grid_id: int | None = None
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    device: int | None = None
+    frame: SourceFrame | None = None
+
+
+FaultSite = Literal["device", "launch", "launch_serialised", "sync", "host", "unknown"]
+
+
+class FaultRecord(Value):
+    """A failure as its witness told it, before roles and trust are decided.
+
+    ``site``: where the text came from. ``device`` = the device itself spoke (core dump, assert);
+    ``launch`` = a launch call returned it; ``launch_serialised`` = a launch call in sync mode;
+    ``sync`` = a copy or synchronisation met it; ``host`` = host code raised it.
+    ``line`` is the first line of the cause text, ``block_first`` the first line of the whole block.
+    """
+
+    source: int
+    process: str
+    line: int
+    last_line: int
+    block_first: int
+    text: str
+    witness: str
+    kind: FaultKind
+    site: FaultSite
+    code: int | None = None
+    name: str | None = None
+    vendor: str | None = None
+    device: str | None = None
+    rank: int | None = None
+    time_ns: int | None = None
+    count: int = 1
+    entry_point: str | None = None
+    kernel: str | None = None
+    python: SourceFrame | None = None
+    location: SourceFrame | None = None
+    fusion: FusionNode | None = None
+    stacks: tuple[tuple[SourceFrame, ...], ...] = ()
+    state: KernelState | None = None
+    label: str | None = None
+    async_hint: bool | None = None
+    advice: bool = False
+
+
+class StepMark(Value):
+    """A line that the graph executor prints once at the start of each execution."""
+
+    source: int
+    process: str
+    line: int
+
+
+class ModeRecord(Value):
+    """A switch whose state the text shows: ``name`` is a field of ``schema.Modes``."""
+
+    source: int
+    line: int
+    name: str
+    value: bool | str | NanCoverage
+
+
+class Advice(Value):
+    """A line that only advises (never a fault). ``command`` = what to run, if it says so."""
+
+    source: int
+    line: int
+    text: str
+    command: str | None = None
+
+
+Record = FaultRecord | StepMark | ModeRecord | Advice
+
+
+class Reading(msgspec.Struct, kw_only=True):
+    """What one witness read: records, and which lines it took as heads or as bodies of records."""
+
+    records: list[Record] = []
+    parsed: list[int] = []
+    continuation: list[int] = []
+    losses: list[Loss] = []
+
+
+class TrustDecision(Value):
+    """Whether the place of a report may be believed, and why."""
+
+    trust: Trust
+    reason: str

@@ -1,0 +1,57 @@
+"""What a witness is, and how the witnesses are found (the folder is walked; no list to edit)."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from typing import Protocol
+
+import polars as pl
+
+from analyzer.model import Line, Reading
+from analyzer.schema import Value
+
+
+class Fetch(Protocol):
+    """Reads lines around a gated line, envelope taken off, of one process of one source."""
+
+    def after(self, line: int, process: str, limit: int) -> list[Line]:
+        """Up to ``limit`` lines of ``process`` that follow ``line`` (exclusive), in order."""
+
+    def before(self, line: int, process: str, limit: int) -> list[Line]:
+        """Up to ``limit`` lines of ``process`` that precede ``line`` (exclusive), in file order."""
+
+
+class Witness(Value):
+    """A program whose output we can read.
+
+    ``gates``: literals for the one vectorised gate over raw lines; no regular expressions. A literal
+    must survive JSON escaping and colour codes, so it holds no quotes, backslashes or non-ASCII.
+    Prefer a literal that only this witness prints: a gated text that the reader does not understand
+    is a counted ``Loss``.
+    ``read``: takes the ``LINES`` frame (model.py) of this witness's gated lines of ONE source, ordered
+    by line, and a ``Fetch``; gives a ``Reading``. Only distinct texts go through Lark.
+    """
+
+    name: str
+    gates: tuple[str, ...]
+    read: Callable[[pl.DataFrame, Fetch], Reading]
+    grammar: str | None = None
+
+
+@cache
+def witnesses() -> tuple[Witness, ...]:
+    """All modules of ``analyzer.witnesses`` that have a ``WITNESS``, by name.
+
+    A module must not import torch, max or ray at import time.
+    """
+    package = importlib.import_module("analyzer.witnesses")
+    found = []
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        witness = getattr(module, "WITNESS", None)
+        if isinstance(witness, Witness):
+            found.append(witness)
+    return tuple(sorted(found, key=lambda w: w.name))
