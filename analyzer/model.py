@@ -27,7 +27,7 @@ from typing import Literal
 
 import msgspec
 
-from analyzer.schema import FaultKind, Loss, NanCoverage, SourceFrame, TensorInfo, Trust, Value
+from analyzer.schema import FaultKind, Loss, NanCoverage, OpRef, SourceFrame, TensorInfo, Trust, Value
 
 
 class Line(Value):
@@ -180,3 +180,27 @@ class TrustDecision(Value):
 
     trust: Trust
     reason: str
+
+
+class OpFacts(Value):
+    """Everything known about one op of the window.
+
+    ``source`` holds one user frame for each fused source op, most specific first; ``novel`` = the name
+    does not occur in the steps before the window (null = there are none to compare with);
+    ``count_before`` = launches of that name before the window; ``inner`` = ops it encloses;
+    ``symbols`` = kernel symbols that an IR file gives for it.
+    """
+
+    ref: OpRef
+    launch_line: int
+    completion_line: int | None
+    run: int
+    expr: OpExpr | None
+    leaves: tuple[str, ...]
+    detail: OpDetail
+    tensors: tuple[TensorInfo, ...] = ()
+    source: tuple[SourceFrame, ...] = ()
+    novel: bool | None = None
+    count_before: int = 0
+    inner: tuple[OpRef, ...] = ()
+    symbols: tuple[str, ...] = ()

@@ -7,9 +7,10 @@ Units are in the names (``size_bytes``, ``launch_ns``).
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, dataclass_transform
 
 import msgspec
+from msgspec import StructMeta
 
 SCHEMA_VERSION = "1.0"
 
@@ -45,7 +46,17 @@ Confidence = Literal["proven", "confirmed", "likely", "ranked", "undecided", "no
 TimingBasis = Literal["device", "host", "none"]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class _ValueMeta(StructMeta):
+    """Makes every subclass of ``Value`` frozen and keyword-only, also in the eyes of type checkers."""
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, object]
+    ) -> "_ValueMeta":
+        return super().__new__(mcs, name, bases, namespace, frozen=True, kw_only=True)
+
+
+class Value(msgspec.Struct, metaclass=_ValueMeta):
     """Base of all result values: immutable and keyword-only."""
 
 

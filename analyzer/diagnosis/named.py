@@ -1,0 +1,129 @@
+"""Faults whose text names the op: exact reports, host errors, NaN checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from analyzer.diagnosis.knowledge import Finding, Knowledge, Row
+from analyzer.diagnosis.span import WINDOW_LIMIT
+from analyzer.model import FaultRecord, OpDetail, OpFacts, TrustDecision
+from analyzer.schema import Cleared, OpRef, Reason, SourceFrame, Suspect
+from analyzer.suspects import conclude
+from analyzer.suspects.families import families
+from analyzer.suspects.join import ops_with_stacks
+from analyzer.suspects.rank import named
+from analyzer.timeline.facts import gather_facts, op_ref, user_frame
+
+
+def exact_report(
+    known: Knowledge, fault: FaultRecord, trust: TrustDecision, ops: pl.DataFrame, reported: Row | None
+) -> Finding:
+    """A synchronous report, or an error that host code raised: the op named is the op."""
+    facts = _facts_of_row(known, ops, reported) if reported is not None else facts_of_fault(fault)
+    reason = Reason(evidence="exact_report", text=trust.reason, weight=8.0, lines=[fault.line])
+    suspect = _with_fault_source(named(facts, [reason]), fault)
+    return Finding(
+        conclusion=conclude.proven(fault, suspect, trust.reason),
+        suspects=[suspect],
+        cleared=all_but(ops, 1, "an exact report names another op"),
+    )
+
+
+def _facts_of_row(known: Knowledge, ops: pl.DataFrame, row: Row) -> OpFacts:
+    line, end = row["launch_line"], row["completion_line"] or row["launch_line"]
+    inside = ops.filter(pl.col("launch_line").is_between(line, end) & (pl.col("run") == row["run"]))
+    own = ((pl.col("id") == row["id"]) & (pl.col("launch_line") == line)) | pl.col("parent").is_not_null()
+    before = ops.filter(pl.col("launch_line") < line)
+    return gather_facts(inside.filter(own), before, known.readers[int(str(row["source"]))], known.types)[0]
+
+
+def facts_of_fault(fault: FaultRecord) -> OpFacts:
+    """An op known from the error text only: no id, no line of its own."""
+    name = _name_of_fault(fault)
+    frames = [frame for stack in fault.stacks if (frame := user_frame(stack))]
+    return OpFacts(
+        ref=OpRef(
+            name=name, id=None, process=fault.process, input=fault.source, line=None, device=fault.device
+        ),
+        launch_line=fault.line,
+        completion_line=None,
+        run=0,
+        expr=None,
+        leaves=(name,),
+        detail=OpDetail(stacks=fault.stacks),
+        source=tuple(dict.fromkeys(frames)),
+    )
+
+
+def _name_of_fault(fault: FaultRecord) -> str:
+    if fault.fusion is not None and not fault.fusion.children:
+        return fault.fusion.name
+    return (fault.kernel or fault.name or fault.kind).removeprefix("__")
+
+
+def _with_fault_source(suspect: Suspect, fault: FaultRecord) -> Suspect:
+    """Source frames of the error text carry the source line; prefer them over those of the op record."""
+    told = {(f.file.rsplit("/", 1)[-1], f.line): f for stack in fault.stacks for f in stack}
+    frames = [told.get((f.file.rsplit("/", 1)[-1], f.line), f) for f in suspect.source]
+    if not frames:
+        frames = [frame for stack in fault.stacks if (frame := user_frame(stack))]
+    return msgspec.structs.replace(suspect, source=list(dict.fromkeys(frames)))
+
+
+def all_but(ops: pl.DataFrame, guilty: int, reason: str) -> Cleared:
+    count = max(0, ops.height - guilty)
+    return Cleared(count=count, ops=[], reasons=[f"{count} launches: {reason}"] if count else [])
+
+
+def nan_check(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reported: Row | None) -> Finding:
+    """The NaN check is the messenger; the producer is the op made by the stacks of its source traceback."""
+    messenger = op_ref(reported) if reported is not None else None
+    producers: list[OpFacts] = []
+    if reported is not None:
+        step = ops.filter(pl.col("launch_line") < reported["launch_line"]).tail(WINDOW_LIMIT)
+        if reported["step"] is not None:
+            step = step.filter(pl.col("step") == reported["step"])
+        facts = gather_facts(step, ops.clear(), known.readers[int(str(reported["source"]))], known.types)
+        others = [op for op in facts if not _is_nan_check(op)]
+        producers = ops_with_stacks(fault.stacks, others)
+    why = f"the NaN check read its output back and counted them (line {fault.line})"
+    reason = Reason(evidence="nan_check", text=why, weight=8.0, lines=[fault.line])
+    facts_of = producers[-1] if producers else _producer_of_fault(fault)
+    if facts_of is None:
+        return Finding(conclusion=conclude.proven(fault, None, why, messenger))
+    suspect = _with_fault_source(named(facts_of, [reason]), fault)
+    frames = _domain_first(fault, suspect.source)
+    suspect = msgspec.structs.replace(suspect, source=frames)
+    return Finding(conclusion=conclude.proven(fault, suspect, why, messenger), suspects=[suspect])
+
+
+def _is_nan_check(op: OpFacts) -> bool:
+    return any(leaf.startswith("custom__nan_check") for leaf in op.leaves)
+
+
+def _producer_of_fault(fault: FaultRecord) -> OpFacts | None:
+    if not fault.stacks:
+        return None
+    facts = facts_of_fault(fault)
+    label = (fault.label or "checked output").strip()
+    return msgspec.structs.replace(facts, ref=msgspec.structs.replace(facts.ref, name=f"producer of {label}"))
+
+
+def _domain_first(fault: FaultRecord, frames: Sequence[SourceFrame]) -> list[SourceFrame]:
+    """Source lines of ops that can make a NaN of sound inputs (log, sqrt, division) come first."""
+    risky = set()
+    for stack in fault.stacks:
+        frame = user_frame(stack)
+        words = [stack[-1].function, *_call_words(frame)]
+        if frame is not None and "nan_domain" in families(words):
+            risky.add((frame.file, frame.line))
+    return sorted(frames, key=lambda frame: (frame.file, frame.line) not in risky)
+
+
+def _call_words(frame: SourceFrame | None) -> list[str]:
+    """Names called in a source line: ``ops.sqrt(flat - 1e6)`` gives ``sqrt``."""
+    text = (frame.text or "") if frame else ""
+    return [part.rsplit(".", 1)[-1].split()[-1] for part in text.split("(")[:-1] if part.split()]

@@ -1,0 +1,96 @@
+"""The window as the result shows it: facts of its ops, its borders, and who is cleared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from analyzer.diagnosis.knowledge import Knowledge, Row
+from analyzer.ingest.reader import LineReader
+from analyzer.model import FaultRecord, OpFacts
+from analyzer.schema import Border, Cleared, ClearedOp, Window
+from analyzer.suspects.window import Span, find_span
+from analyzer.timeline.facts import gather_facts, op_ref
+
+WINDOW_LIMIT = 6_000  # records whose bodies are read; a larger window cannot be told apart by a person either
+
+
+class OpenWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """A window with the facts of its outer ops in launch order. ``window`` null = no launch is in it."""
+
+    span: Span
+    facts: list[OpFacts]
+    window: Window | None
+    cleared: Cleared
+
+
+def open_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reported: Row | None) -> OpenWindow:
+    """Find the window of a fault and read its ops. Ops on the host cannot cause a device fault.
+
+    Args:
+        known: All inputs.
+        fault: The root fault.
+        ops: ``TIMELINE`` of its process, not empty.
+        reported: Row of the op that the report names, or null.
+    """
+    reader = known.readers[int(ops["source"][0])]
+    span = _span(known, fault, ops, reported, reader)
+    launch = pl.col("launch_line")
+    inside = ops.filter((launch > span.begin_line) & (launch < span.end_line)).tail(WINDOW_LIMIT)
+    before = ops.filter(launch <= span.begin_line)
+    facts = gather_facts(inside, before, reader, known.types)
+    on_device = [op for op in facts if not (op.ref.device or "").startswith("cpu")] or facts
+    on_host = [op for op in facts if op not in on_device]
+    return OpenWindow(
+        span=span,
+        facts=on_device,
+        window=_value(inside, on_device, span) if on_device else None,
+        cleared=_cleared(ops, span, reported, on_host),
+    )
+
+
+def _span(
+    known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reported: Row | None, reader: LineReader
+) -> Span:
+    if known.lines_window is not None:
+        first, last = known.lines_window
+        asked = Border(reason="asked for with --window")
+        return Span(begin_line=first - 1, end_line=last + 1, begin=asked, end=asked, proven=False)
+    outside = None if ops["source"][0] == fault.source else reader.total_lines + 1
+    return find_span(ops, fault, reported, reader, outside)
+
+
+def _value(inside: pl.DataFrame, facts: Sequence[OpFacts], span: Span) -> Window:
+    devices = {op.ref.device for op in facts if op.ref.device}
+    steps = sorted({op.ref.step for op in facts if op.ref.step is not None})
+    last = facts[-1].inner[-1] if facts[-1].inner else facts[-1].ref
+    return Window(
+        first_op=facts[0].ref,
+        last_op=last,
+        size=inside.height,
+        size_outer=len(facts),
+        steps=steps,
+        device=devices.pop() if len(devices) == 1 else None,
+        begin=span.begin,
+        end=span.end,
+        proven_begin=span.proven,
+    )
+
+
+def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, on_host: Sequence[OpFacts]) -> Cleared:
+    before = ops.filter(pl.col("launch_line") <= span.begin_line).height
+    after = ops.filter(pl.col("launch_line") >= span.end_line).height
+    named_ops, reasons = [], []
+    if before:
+        where = f" (line {span.begin.line})" if span.begin.line else ""
+        reasons.append(f"{before} launches before the window: {span.begin.reason}{where}")
+    if reported is not None and int(str(reported["launch_line"])) >= span.end_line:
+        text = "its launch call returned the error of earlier work: it never ran"
+        named_ops.append(ClearedOp(op=op_ref(reported), reason=text))
+        reasons.append(f"{after} launches from the reported one on never ran")
+    elif after:
+        reasons.append(f"{after} launches after the report never ran")
+    named_ops.extend(ClearedOp(op=op.ref, reason="runs on the host, not on the device") for op in on_host)
+    return Cleared(count=before + after + len(on_host), ops=named_ops, reasons=reasons)

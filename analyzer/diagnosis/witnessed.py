@@ -1,0 +1,74 @@
+"""Faults that must be joined to launches: device-side witnesses, and late reports with an op log."""
+
+from __future__ import annotations
+
+import msgspec
+import polars as pl
+
+from analyzer.diagnosis.knowledge import Finding, Knowledge, Row
+from analyzer.diagnosis.named import facts_of_fault
+from analyzer.diagnosis.span import OpenWindow, open_window
+from analyzer.model import FaultRecord, KernelState
+from analyzer.schema import Confidence, Reason
+from analyzer.suspects import conclude
+from analyzer.suspects.join import Join, join_kernel
+from analyzer.suspects.rank import named, rank
+
+
+def device_witness(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Finding:
+    """A core dump or a debugger names the faulting kernel: join it to the launches in flight."""
+    assert fault.state is not None
+    kernel = fault.state.kernel
+    if ops.is_empty():
+        facts = facts_of_fault(msgspec.structs.replace(fault, kernel=kernel))
+        if fault.state.frame:
+            facts = msgspec.structs.replace(facts, source=(fault.state.frame,))
+        reason = Reason(
+            evidence="device_witness", text=f"{fault.witness} saw it fault", weight=8.0, lines=[fault.line]
+        )
+        suspect = named(facts, [reason])
+        why = f"{fault.witness} saw the fault in this kernel (line {fault.line})"
+        return Finding(conclusion=conclude.proven(fault, suspect, why), suspects=[suspect])
+    opened = open_window(known, fault, ops, None)
+    joined = join_kernel(_best_state(known, fault), opened.facts, known.packages)
+    if not joined.ops:
+        return device_witness(known, fault, ops.clear())
+    return _joined(fault, joined, opened)
+
+
+def _best_state(known: Knowledge, fault: FaultRecord) -> KernelState:
+    """The fullest state of the faulting kernel: cuda-gdb knows the grid, the core-dump lines do not."""
+    assert fault.state is not None
+    same = [r.state for r in known.records if r.state and r.state.kernel == fault.state.kernel]
+    return next((state for state in same if state.grid), fault.state)
+
+
+def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow) -> Finding:
+    reason = Reason(evidence="device_witness", text=joined.how, weight=8.0, lines=[fault.line])
+    suspects = [
+        msgspec.structs.replace(named(op, [reason]), rank=place + 1, share=round(1 / len(joined.ops), 4))
+        for place, op in enumerate(joined.ops)
+    ]
+    names = {op.ref.name for op in joined.ops}
+    why = f"{fault.witness} saw the fault (line {fault.line}); {joined.how}"
+    conclusion = conclude.proven(fault, suspects[0], why)
+    if len(joined.ops) > 1:
+        text = f"the kernel is proven; which of {len(joined.ops)} launches in the window it was is not known"
+        confidence: Confidence = "proven" if len(names) == 1 else "ranked"
+        conclusion = msgspec.structs.replace(conclusion, confidence=confidence, notes=[text])
+    return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+
+
+def late_report(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reported: Row | None) -> Finding:
+    """A late report with an op log: rank the window."""
+    opened = open_window(known, fault, ops, reported)
+    if opened.window is None:
+        why = "no launch stands before the report"
+        return Finding(conclusion=conclude.undecided(fault, why), cleared=opened.cleared)
+    before = ops.filter(pl.col("launch_line") <= opened.span.begin_line).height
+    suspects = rank(opened.facts, fault, before)
+    untagged = known.timeline.untagged_writers
+    conclusion = conclude.by_share(fault, suspects, opened.window, "ranked" if untagged else None)
+    if untagged:
+        conclusion = msgspec.structs.replace(conclusion, notes=[conclude.UNTAGGED_WRITERS])
+    return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)

@@ -1,0 +1,66 @@
+"""May the place of a report be believed? (design.md, rule 2)"""
+
+from __future__ import annotations
+
+from analyzer.faults.codes import by_code
+from analyzer.model import FaultRecord, TrustDecision
+from analyzer.schema import Modes
+
+_LAUNCH_TIME_KINDS = frozenset(
+    {
+        "invalid_argument",
+        "invalid_configuration",
+        "no_kernel_image",
+        "too_many_resources",
+        "out_of_memory",
+        "configuration",
+        "input_check",
+        "nan",
+        "kernel_raised",
+        "host_segfault",
+        "host_abort",
+    }
+)
+
+
+def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> TrustDecision:
+    """Decide whether the named place is where it happened (exact) or where it was met (late).
+
+    Args:
+        record: The fault.
+        after_sticky: An earlier sticky fault of the same process is in the log: then every call of the
+            process returns that error and nothing it names can be believed.
+        modes: Switches seen in the inputs.
+    """
+    if record.site == "device":
+        return TrustDecision(trust="exact", reason=f"the device itself names it ({record.witness})")
+    if after_sticky:
+        return TrustDecision(trust="late", reason="an earlier sticky error poisons every later call")
+    if record.site == "launch_serialised":
+        return TrustDecision(
+            trust="exact",
+            reason="'failed calling ... on device' is printed only by a launch that waits for the kernel",
+        )
+    if record.kind in _LAUNCH_TIME_KINDS:
+        return TrustDecision(trust="exact", reason=f"{record.kind} is returned by the call that causes it")
+    if _blocking_without_hint(record, modes):
+        return TrustDecision(trust="exact", reason="launches were blocking, so the call named is the launch")
+    if record.code is not None and (known := by_code(record.code)) and known.site == "A":
+        return TrustDecision(trust="exact", reason=f"code {record.code} is returned by the launch itself")
+    return TrustDecision(trust="late", reason=_why_late(record))
+
+
+def _blocking_without_hint(record: FaultRecord, modes: Modes) -> bool:
+    """Launch blocking makes PyTorch's place exact; MAX's exact report has a form of its own.
+
+    The missing MAX hint proves nothing (observed.md 20), so MAX records never pass here.
+    """
+    return bool(modes.launch_blocking) and record.async_hint is False and record.site == "launch"
+
+
+def _why_late(record: FaultRecord) -> str:
+    if record.site == "launch":
+        return "a launch call met the error of earlier work: the kernel named never ran"
+    if record.site == "sync":
+        return "a copy or synchronisation met the error: some launch before it failed"
+    return "device faults are met by a later call"

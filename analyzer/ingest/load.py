@@ -1,0 +1,238 @@
+"""One source, read: the scan, its gated lines as ``LINES``, its op records as ``OPS``.
+
+Raw op logs take the fast way (columns straight from the scan). Everything else, and the few op lines that
+are not clean (colour codes, two records in one line, a carriage return inside), goes through the envelope
+first. Both ways meet in the same ``OPS`` frame.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from analyzer.errors import InputError
+from analyzer.ingest import lines as scanning
+from analyzer.ingest import normalise
+from analyzer.ingest.envelope import strip
+from analyzer.ingest.reader import LineReader
+from analyzer.ingest.source import Source
+
+_CRI_PART = re.compile(rb"(?m)^\S+ (?:stdout|stderr) [FP] ")
+_CRI_PARTIALS = (" stdout P ", " stderr P ")
+_DOCKER_JSON = re.compile(rb'(?m)^\{"log":"')
+_UNCLEAN = "\x1b|\r|\x00|\\[OP\\] (?:LAUNCH|COMPLETE) .*\\[OP\\] "
+_OPS_FROM_HEAD = r"^\[OP\] (?:LAUNCH|COMPLETE) "
+
+OPS_SCHEMA = {
+    "source": pl.UInt16(),
+    "process": pl.String(),
+    "line": pl.UInt32(),
+    "launch": pl.Boolean(),
+    "id": pl.UInt64(),
+    "name": pl.Categorical(),
+    "detail": pl.Categorical(),
+    "time_ns": pl.Int64(),
+    "clock": pl.String(),
+    "stream": pl.String(),
+    "body_last": pl.UInt32(),
+}
+
+
+class Loaded(msgspec.Struct, kw_only=True):
+    """One source after ingest. ``cut_ops``: line, text of op heads without a readable id."""
+
+    source: Source
+    total_lines: int
+    gated: pl.DataFrame
+    ops: pl.DataFrame
+    cut_ops: pl.DataFrame
+    reader: LineReader
+    body_lines: int
+    notes: list[str]
+
+
+def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
+    """Scan ``source`` and take the envelopes off what passed the gate.
+
+    Raises:
+        InputError: The file vanished or cannot be read.
+    """
+    path, notes = _scannable(source, spool)
+    try:
+        found = scanning.scan(path, literals)
+    except pl.exceptions.ComputeError as error:
+        if "utf8" not in str(error).lower():
+            raise InputError(f"{source.name}: cannot be read: {error}") from error
+        path, replaced = _rewritten(path, spool / f"{source.index}.utf8.log")
+        notes.append(f"{replaced} undecodable bytes replaced by U+FFFD")
+        found = scanning.scan(path, literals)
+    if path.stat().st_size != source.plain_bytes and path == source.path:
+        return load(_snapshot(source, spool), literals, spool)
+    clean, unclean = _split_unclean(path, found.op_heads)
+    gated = _stripped(source.index, pl.concat([found.gated, unclean]).sort("line"))
+    has_op = pl.col("text").str.contains("[OP] ", literal=True)
+    slow = gated.filter(has_op)
+    closers = _closers(path, found.closers, slow, source.index)
+    ops = pl.concat([_ops_from_heads(clean, source.index), _ops_from_lines(slow)]).sort("line")
+    ops, body_lines = _with_bodies(ops, closers)
+    return Loaded(
+        source=source,
+        total_lines=found.total_lines,
+        gated=gated.filter(~has_op),
+        ops=ops.filter(pl.col("id").is_not_null()),
+        cut_ops=ops.filter(pl.col("id").is_null()).select("line", "name"),
+        reader=LineReader(path, source.index, found.total_lines),
+        body_lines=body_lines,
+        notes=[*source.notes, *notes],
+    )
+
+
+def _scannable(source: Source, spool: Path) -> tuple[Path, list[str]]:
+    """The file to scan: partial lines of container logs joined, UTF-16 decoded (formats.md 6)."""
+    cri = bool(_CRI_PART.search(source.sample)) and scanning.lines_with(source.path, _CRI_PARTIALS).height > 0
+    docker = bool(_DOCKER_JSON.search(source.sample))
+    utf16 = source.sample.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not (cri or docker or utf16):
+        return source.path, []
+    target = spool / f"{source.index}.joined.log"
+    with source.path.open("rb") as file, target.open("wb") as out:
+        done = normalise.rewrite(file, out, join_cri=cri, join_docker=docker)
+    notes = []
+    if done.joined_lines:
+        notes.append(f"{done.joined_lines} partial container lines joined")
+    if done.replaced:
+        notes.append(f"{done.replaced} undecodable bytes replaced by U+FFFD")
+    return target, notes
+
+
+def _rewritten(path: Path, target: Path) -> tuple[Path, int]:
+    with path.open("rb") as file, target.open("wb") as out:
+        done = normalise.rewrite(file, out, join_cri=False, join_docker=False)
+    return target, done.replaced
+
+
+def _snapshot(source: Source, spool: Path) -> Source:
+    """A copy of what was there at first: the file grew while it was read."""
+    target = spool / f"{source.index}.snapshot.log"
+    with source.path.open("rb") as file, target.open("wb") as out:
+        left = source.plain_bytes
+        while left and (chunk := file.read(min(left, 1 << 20))):
+            out.write(chunk)
+            left -= len(chunk)
+    note = f"the file grew while it was read; its first {source.plain_bytes} bytes are analysed"
+    return msgspec.structs.replace(
+        source, path=target, plain_bytes=target.stat().st_size, notes=(*source.notes, note)
+    )
+
+
+def _split_unclean(path: Path, heads: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Op heads that the cut at two literals may have read wrongly go back as raw lines.
+
+    Only distinct heads and details are looked at: a few hundred texts for a million records.
+    """
+    odd_head = _distinct_matching(heads["head"], f"{_UNCLEAN}|^\\[OP\\] (?:[^LC]|L[^A]|C[^O])")
+    odd_detail = _distinct_matching(heads["detail"], f"{_UNCLEAN}|\\[OP\\] |\\[id=")
+    if not (odd_head.len() or odd_detail.len()):
+        return heads, pl.DataFrame(schema={"line": pl.UInt32, "raw": pl.String})
+    odd = pl.col("head").is_in(odd_head.implode()) | pl.col("detail").is_in(odd_detail.implode())
+    lines = heads.filter(odd.fill_null(False))["line"]
+    return heads.filter(~odd.fill_null(False)), scanning.lines_at(path, lines)
+
+
+def _distinct_matching(column: pl.Series, pattern: str) -> pl.Series:
+    distinct = column.unique().drop_nulls()
+    return distinct.filter(distinct.cast(pl.String).str.contains(pattern))
+
+
+def _stripped(source: int, raw: pl.DataFrame) -> pl.DataFrame:
+    return strip(raw.select(pl.lit(source, dtype=pl.UInt16).alias("source"), "line", "raw"))
+
+
+def _ops_from_heads(heads: pl.DataFrame, source: int) -> pl.DataFrame:
+    """``OPS`` of raw op lines: name and event are told from distinct heads."""
+    names = heads.select(pl.col("head").unique()).with_columns(pl.col("head").cast(pl.String).alias("text"))
+    names = names.select(
+        "head",
+        pl.col("text").str.starts_with("[OP] LAUNCH").alias("launch"),
+        pl.col("text").str.replace(_OPS_FROM_HEAD, "").str.strip_chars().cast(pl.Categorical).alias("name"),
+    )
+    joined = heads.join(names, on="head", how="left", maintain_order="left")
+    return joined.select(
+        pl.lit(source, dtype=pl.UInt16).alias("source"),
+        pl.lit("").alias("process"),
+        "line",
+        "launch",
+        "id",
+        "name",
+        "detail",
+        pl.lit(None, dtype=pl.Int64).alias("time_ns"),
+        pl.lit(None, dtype=pl.String).alias("clock"),
+        pl.lit(None, dtype=pl.String).alias("stream"),
+    )
+
+
+def _ops_from_lines(gated: pl.DataFrame) -> pl.DataFrame:
+    """``OPS`` of payloads that hold ``[OP] `` anywhere; two records in one line give two rows."""
+    pieces = (
+        gated.lazy()
+        .with_columns(pl.col("text").str.extract_all(r"\[OP\] (?:[^\[]|\[[^O]|\[O[^P])*").alias("raw"))
+        .explode("raw")
+        .filter(pl.col("raw").str.contains(_OPS_FROM_HEAD))
+    )
+    keep = ["source", "process", "time_ns", "clock", "stream"]
+    cut = pieces.with_columns(
+        pl.col("raw")
+        .str.extract_groups(r"^\[OP\] (LAUNCH|COMPLETE) (.*?) ?(?:\[id=(\d+)\](.*))?$")
+        .alias("g")
+    ).select(
+        *keep,
+        "line",
+        (pl.col("g").struct[0] == "LAUNCH").alias("launch"),
+        pl.col("g").struct[1].str.strip_chars().cast(pl.Categorical).alias("name"),
+        pl.col("g").struct[2].cast(pl.UInt64, strict=False).alias("id"),
+        pl.col("g").struct[3].fill_null("").cast(pl.Categorical).alias("detail"),
+    )
+    order = [name for name in OPS_SCHEMA if name != "body_last"]
+    return cut.select(order).collect()
+
+
+def _closers(path: Path, raw: pl.DataFrame, slow: pl.DataFrame, source: int) -> pl.DataFrame:
+    """Closing lines of op bodies: process, line. Enveloped ones need a second pass over the file."""
+    plain = raw.select(pl.lit("").alias("process"), "line")
+    if slow.is_empty():
+        return plain
+    more = _stripped(source, scanning.lines_with(path, scanning.CLOSERS))
+    starts = [pl.col("text").str.starts_with(closer) for closer in scanning.CLOSERS]
+    return more.filter(starts[0] | starts[1]).select("process", "line").sort("line")
+
+
+def _with_bodies(ops: pl.DataFrame, closers: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Attach the last line of each multi-line record, and count the lines of all bodies.
+
+    A record has a body if its detail is empty (observed.md 2) and a closing line of the same process comes
+    before the next record of that process.
+    """
+    if closers.is_empty() or ops.is_empty():
+        return ops.with_columns(pl.lit(None, dtype=pl.UInt32).alias("body_last")), 0
+    ends = closers.rename({"line": "body_last"}).with_columns(pl.col("body_last").alias("at")).sort("at")
+    follower = pl.col("line").shift(-1).over("process")
+    single = ops["process"].n_unique() == 1
+    following = pl.col("line").shift(-1) if single else follower
+    joined = ops.with_columns(following.alias("next_line")).sort("line")
+    if single and ends["process"].n_unique() == 1 and ends["process"][0] == ops["process"][0]:
+        joined = joined.join_asof(
+            ends.drop("process"), left_on="line", right_on="at", strategy="forward", check_sortedness=False
+        )
+    else:
+        joined = joined.join_asof(
+            ends, left_on="line", right_on="at", by="process", strategy="forward", check_sortedness=False
+        )
+    empty = pl.col("detail").cast(pl.String).str.strip_chars() == ""
+    inside = pl.col("next_line").is_null() | (pl.col("body_last") < pl.col("next_line"))
+    joined = joined.with_columns(pl.when(empty & inside).then("body_last").alias("body_last"))
+    total = joined.select((pl.col("body_last") - pl.col("line")).sum()).item()
+    return joined.select(*ops.columns, "body_last"), int(total or 0)

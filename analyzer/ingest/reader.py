@@ -1,0 +1,146 @@
+"""Random access to lines of a source by number, with byte offsets and the envelope taken off.
+
+Bodies and windows are read this way: a few thousand lines of a file that may have millions. Offsets are
+found by counting line ends from the nearest place already known; both ends of the file are known after
+the scan, and what matters is nearly always close to the end.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right, insort
+from collections import OrderedDict
+from pathlib import Path
+
+import polars as pl
+
+from analyzer.ingest.envelope import strip
+from analyzer.model import Line
+
+_CHUNK_BYTES = 1 << 20
+_BLOCK_LINES = 512
+_CACHED_BLOCKS = 256
+_SEARCH_FACTOR = 32  # with N interleaved writers, look at most this many lines for each line wanted
+
+
+class LineReader:
+    """Lines of one source, 1-based. Implements ``analyzer.witness.Fetch``."""
+
+    def __init__(self, path: Path, source: int, total_lines: int) -> None:
+        self._file = path.open("rb")
+        self._source = source
+        self._blocks: OrderedDict[int, list[Line]] = OrderedDict()
+        self.total_lines = total_lines
+        self._size = self._file.seek(0, os.SEEK_END)
+        self._open_end = self._size > 0 and self._read(self._size - 1, self._size) != b"\n"
+        # (line ends before the offset, offset): the start of line n is behind line end n - 1.
+        # A file without a last line end counts as if it had one at its end.
+        self._anchors = [(0, 0), (total_lines, self._size)]
+
+    def close(self) -> None:
+        """Release the file."""
+        self._file.close()
+
+    def _read(self, start: int, end: int) -> bytes:
+        self._file.seek(start)
+        return self._file.read(end - start)
+
+    def offset(self, line: int) -> int:
+        """Byte offset of the first byte of ``line`` in the plain (decompressed) bytes."""
+        wanted = line - 1
+        at = bisect_right(self._anchors, (wanted, self._size + 1))
+        low = self._anchors[at - 1]
+        if low[0] == wanted:
+            return low[1]
+        if at == len(self._anchors):  # behind the last line end
+            return self._size
+        high = self._anchors[at]
+        near_low = wanted - low[0] <= high[0] - wanted
+        found = self._forward(low, wanted) if near_low else self._backward(high, wanted)
+        insort(self._anchors, (wanted, found))
+        return found
+
+    def _forward(self, anchor: tuple[int, int], wanted: int) -> int:
+        ends, start = anchor
+        while chunk := self._read(start, start + _CHUNK_BYTES):
+            count = chunk.count(b"\n")
+            if ends + count >= wanted:
+                at = -1
+                for _ in range(wanted - ends):
+                    at = chunk.index(b"\n", at + 1)
+                return start + at + 1
+            ends, start = ends + count, start + len(chunk)
+        return self._size
+
+    def _backward(self, anchor: tuple[int, int], wanted: int) -> int:
+        ends, end = anchor
+        if end == self._size and self._open_end:
+            ends -= 1
+        while end:
+            start = max(0, end - _CHUNK_BYTES)
+            chunk = self._read(start, end)
+            count = chunk.count(b"\n")
+            if ends - count < wanted:
+                at = len(chunk)
+                for _ in range(ends - wanted + 1):
+                    at = chunk.rindex(b"\n", 0, at)
+                return start + at + 1
+            ends, end = ends - count, start
+        return 0
+
+    def raw(self, first: int, last: int) -> list[str]:
+        """Texts of lines ``first`` to ``last`` (clipped to the file), undecodable bytes replaced."""
+        first, last = max(1, first), min(last, self.total_lines)
+        if first > last:
+            return []
+        start, end = self.offset(first), self.offset(last + 1)
+        self._file.seek(start)
+        text = self._file.read(end - start).decode("utf-8", errors="replace")
+        lines = text.split("\n")
+        return [line.removesuffix("\r") for line in lines[: last - first + 1]]
+
+    def lines(self, first: int, last: int) -> list[Line]:
+        """Lines ``first`` to ``last`` without envelope; one with inner carriage returns gives several."""
+        first, last = max(1, first), min(last, self.total_lines)
+        found: list[Line] = []
+        for block in range((first - 1) // _BLOCK_LINES, (last - 1) // _BLOCK_LINES + 1):
+            found.extend(line for line in self._block(block) if first <= line.number <= last)
+        return found
+
+    def _block(self, block: int) -> list[Line]:
+        if block in self._blocks:
+            self._blocks.move_to_end(block)
+            return self._blocks[block]
+        first = block * _BLOCK_LINES + 1
+        raw = self.raw(first, first + _BLOCK_LINES - 1)
+        frame = pl.DataFrame(
+            {"line": range(first, first + len(raw)), "raw": raw}, schema={"line": pl.UInt32, "raw": pl.String}
+        ).select(pl.lit(self._source, dtype=pl.UInt16).alias("source"), "line", "raw")
+        stripped = strip(frame).select("line", "text", "process", "time_ns", "rank")
+        self._blocks[block] = [
+            Line(source=self._source, number=n, text=text, process=process, time_ns=time_ns, rank=rank)
+            for n, text, process, time_ns, rank in stripped.iter_rows()
+        ]
+        if len(self._blocks) > _CACHED_BLOCKS:
+            self._blocks.popitem(last=False)
+        return self._blocks[block]
+
+    def after(self, line: int, process: str, limit: int) -> list[Line]:
+        """Up to ``limit`` lines of ``process`` after ``line``, in order."""
+        found: list[Line] = []
+        at, stop = line + 1, min(self.total_lines, line + limit * _SEARCH_FACTOR)
+        while at <= stop and len(found) < limit:
+            end = min(stop, at + _BLOCK_LINES - 1)
+            found.extend(one for one in self.lines(at, end) if one.process == process)
+            at = end + 1
+        return found[:limit]
+
+    def before(self, line: int, process: str, limit: int) -> list[Line]:
+        """Up to ``limit`` lines of ``process`` before ``line``, in file order."""
+        found: list[Line] = []
+        at, stop = line - 1, max(1, line - limit * _SEARCH_FACTOR)
+        while at >= stop and len(found) < limit:
+            start = max(stop, at - _BLOCK_LINES + 1)
+            found = [one for one in self.lines(start, at) if one.process == process] + found
+            at = start - 1
+        return found[-limit:]

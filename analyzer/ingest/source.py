@@ -1,0 +1,160 @@
+"""Where bytes come from: paths, standard input, compressed files. Gives a file that can be scanned.
+
+A compressed or piped input is spooled to a temporary file, so that every later stage can both scan it
+with Polars and read single lines by offset. The compression is told by magic bytes, never by the name
+(formats.md 7.9: rotated files have any ending).
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import msgspec
+import zstandard
+
+from analyzer.errors import InputError
+
+STDIN = "-"
+SNIFF_BYTES = 65_536  # enough to tell text from binary and to see the envelope of a log
+BINARY_SHARE = 0.10  # logs with NUL runs or broken UTF-8 stay below; ELF, tensors, archives are far above
+_MAGIC = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\x00", "xz"), (b"BZh", "bzip2"))
+_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x08\x1b\x07\x00")
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """One input made scannable.
+
+    ``path`` holds plain bytes (the original, or a spooled copy); ``name`` is what the user gave;
+    ``size_bytes`` is the size of the original (null for standard input); ``plain_bytes`` that of ``path``.
+    """
+
+    index: int
+    name: str
+    path: Path
+    size_bytes: int | None
+    plain_bytes: int
+    compression: str | None
+    sample: bytes
+    notes: tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def open_sources(names: list[str]) -> Iterator[list[Source]]:
+    """Open all inputs; temporary copies live as long as the context.
+
+    Raises:
+        InputError: An input is missing, a directory, empty, unreadable, broken or not text.
+    """
+    with tempfile.TemporaryDirectory(prefix="trace-analyze-") as spool:
+        yield [_open(index, name, Path(spool)) for index, name in enumerate(names)]
+
+
+def _open(index: int, name: str, spool: Path) -> Source:
+    if name == STDIN:
+        return _spooled(index, "<stdin>", sys.stdin.buffer, spool, size=None)
+    path = Path(name)
+    try:
+        info = path.stat()
+        if stat.S_ISDIR(info.st_mode):
+            raise InputError(f"{name}: is a directory; give the log files in it")
+        with path.open("rb") as file:
+            if not stat.S_ISREG(info.st_mode):  # a named pipe or a device: read it once
+                return _spooled(index, name, file, spool, size=None)
+            magic = file.read(8)
+            file.seek(0)
+            if _compression(magic):
+                return _spooled(index, name, file, spool, size=info.st_size)
+            sample = file.read(SNIFF_BYTES)
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: no such file") from error
+    except PermissionError as error:
+        raise InputError(f"{name}: permission denied") from error
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+    _check_text(name, sample)
+    return Source(
+        index=index,
+        name=name,
+        path=path,
+        size_bytes=info.st_size,
+        plain_bytes=info.st_size,
+        compression=None,
+        sample=sample,
+    )
+
+
+def _compression(magic: bytes) -> str | None:
+    return next((kind for prefix, kind in _MAGIC if magic.startswith(prefix)), None)
+
+
+def _spooled(index: int, name: str, file: IO[bytes], spool: Path, *, size: int | None) -> Source:
+    """Copy ``file`` (decompressed if need be) below ``spool``. A cut archive gives what it holds."""
+    reader = io.BufferedReader(cast(io.RawIOBase, file)) if not hasattr(file, "peek") else file
+    kind = _compression(cast(io.BufferedReader, reader).peek(8)[:8])
+    target = spool / f"{index}.log"
+    notes: list[str] = []
+    with target.open("wb") as out:
+        try:
+            with _decompressor(kind, reader) as plain:
+                shutil.copyfileobj(plain, out, 1 << 20)
+        except (EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError) as error:
+            if kind is None or not out.tell():
+                raise InputError(f"{name}: cannot be read as {kind or 'a file'}: {error}") from error
+            notes.append(f"the {kind} stream ends early or is broken ({error}); what could be read is used")
+    with target.open("rb") as plain_file:
+        sample = plain_file.read(SNIFF_BYTES)
+    _check_text(name, sample)
+    return Source(
+        index=index,
+        name=name,
+        path=target,
+        size_bytes=size,
+        plain_bytes=os.path.getsize(target),
+        compression=kind,
+        sample=sample,
+        notes=tuple(notes),
+    )
+
+
+def _decompressor(kind: str | None, file: IO[bytes]) -> contextlib.AbstractContextManager[IO[bytes]]:
+    if kind == "gzip":
+        return cast(contextlib.AbstractContextManager[IO[bytes]], gzip.GzipFile(fileobj=file))
+    if kind == "xz":
+        return lzma.LZMAFile(file)
+    if kind == "bzip2":
+        return bz2.BZ2File(file)
+    if kind == "zstd":
+        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        return cast(contextlib.AbstractContextManager[IO[bytes]], reader)
+    return contextlib.nullcontext(file)
+
+
+def _check_text(name: str, sample: bytes) -> None:
+    """Refuse an empty or a binary input with a message that says what to give instead."""
+    if not sample:
+        raise InputError(
+            f"{name}: is empty; was the log written to another file, or the stream not redirected?"
+        )
+    if sample.startswith(_BOMS):
+        return
+    odd = sum(byte < 32 and byte not in _TEXT_CONTROLS for byte in sample)
+    if odd > BINARY_SHARE * len(sample) or sample.count(0) > 0.3 * len(sample):
+        raise InputError(
+            f"{name}: is a binary file, not a log; a GPU core dump is read with"
+            ' cuda-gdb -batch -ex "target cudacore FILE" -ex "info cuda kernels" > gpu.txt'
+        )

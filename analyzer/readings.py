@@ -1,0 +1,103 @@
+"""Runs every witness over its gated lines and keeps what each one took, so that nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from analyzer.ingest.load import Loaded
+from analyzer.model import Reading, Record
+from analyzer.schema import Loss
+from analyzer.witness import Witness, witnesses
+
+LOSSES_SHOWN = 200
+_SHOWN_CHARS = 300
+
+
+class Readings(msgspec.Struct, kw_only=True):
+    """Records of all inputs in (source, line) order of their readers, and line numbers by source."""
+
+    records: list[Record]
+    parsed: dict[int, set[int]]
+    continuation: dict[int, set[int]]
+    unrecognised: dict[int, set[int]]
+    losses: list[Loss]
+    losses_omitted: int
+    witnesses: dict[int, list[str]]
+
+
+def read_witnesses(loaded: Sequence[Loaded]) -> Readings:
+    """Give each witness the lines that hold one of its gates.
+
+    A gated line that no witness took is a ``Loss`` of the first witness whose gate it passed.
+    """
+    result = Readings(
+        records=[], parsed={}, continuation={}, unrecognised={}, losses=[], losses_omitted=0, witnesses={}
+    )
+    for one in loaded:
+        _read_source(one, result)
+    result.records.sort(key=lambda record: (record.source, record.line))
+    result.losses_omitted = max(0, len(result.losses) - LOSSES_SHOWN)
+    result.losses = result.losses[:LOSSES_SHOWN]
+    return result
+
+
+def _read_source(one: Loaded, result: Readings) -> None:
+    source = one.source.index
+    parsed, continuation, lost = set[int](), set[int](), set[int]()
+    offered: list[tuple[Witness, pl.DataFrame]] = []
+    for witness in witnesses():
+        lines = one.gated.filter(pl.col("text").str.contains_any(list(witness.gates)))
+        if lines.is_empty():
+            continue
+        reading = witness.read(lines, one.reader)
+        offered.append((witness, lines))
+        _take(reading, result, parsed, continuation, lost)
+        if reading.parsed or reading.records:
+            result.witnesses.setdefault(source, []).append(witness.name)
+    lost |= _untaken(source, offered, parsed | continuation | lost, result)
+    lost |= _cut_ops(one, result)
+    result.parsed[source] = parsed
+    result.continuation[source] = continuation - parsed
+    result.unrecognised[source] = lost - parsed - continuation
+
+
+def _take(
+    reading: Reading, result: Readings, parsed: set[int], continuation: set[int], lost: set[int]
+) -> None:
+    result.records.extend(reading.records)
+    result.losses.extend(reading.losses)
+    parsed.update(reading.parsed)
+    continuation.update(reading.continuation)
+    lost.update(loss.line for loss in reading.losses)
+
+
+def _untaken(
+    source: int, offered: Sequence[tuple[Witness, pl.DataFrame]], taken: set[int], result: Readings
+) -> set[int]:
+    lost = set[int]()
+    for witness, lines in offered:
+        left = lines.filter(~pl.col("line").is_in(list(taken | lost)))
+        for text, rows in left.group_by("text", maintain_order=True):
+            numbers = rows["line"].to_list()
+            lost.update(numbers)
+            why = f"holds a literal of {witness.name} but is none of its forms"
+            result.losses.append(_loss(source, numbers[0], witness.name, str(text[0]), why, len(numbers)))
+    return lost
+
+
+def _cut_ops(one: Loaded, result: Readings) -> set[int]:
+    """Op heads without an id: the log was cut in the line, or another writer broke into it."""
+    for line, name in one.cut_ops.iter_rows():
+        result.losses.append(
+            _loss(
+                one.source.index, line, "max_ops", f"[OP] ... {name}", "op record without an id: cut off", 1
+            )
+        )
+    return set(one.cut_ops["line"].to_list())
+
+
+def _loss(source: int, line: int, witness: str, text: str, why: str, count: int) -> Loss:
+    return Loss(input=source, line=line, witness=witness, text=text[:_SHOWN_CHARS], why=why, count=count)

@@ -1,0 +1,121 @@
+"""The conclusion: one sentence, with a confidence word of fixed meaning (design.md rule 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analyzer.model import FaultRecord
+from analyzer.schema import CauseClass, Conclusion, Confidence, Modes, OpRef, SourceFrame, Suspect, Window
+from analyzer.suspects.rank import LIKELY_SHARE
+
+_CAUSES: dict[str, CauseClass] = {
+    "out_of_memory": "memory",
+    "configuration": "configuration",
+    "no_kernel_image": "configuration",
+    "ecc_error": "hardware",
+    "device_lost": "hardware",
+    "peer_lost": "peer",
+}
+_WORDS = {
+    "illegal_address": "illegal memory access",
+    "misaligned_address": "misaligned memory access",
+    "invalid_address_space": "access to a wrong address space",
+    "launch_failure": "unspecified launch failure",
+    "illegal_instruction": "illegal instruction",
+    "device_assert": "device-side assert",
+    "kernel_raised": "error raised by the op's host code",
+    "nan": "NaN/Inf",
+    "out_of_memory": "out-of-memory error",
+    "configuration": "configuration error",
+    "host_segfault": "host segmentation fault",
+    "host_abort": "host abort",
+}
+UNTAGGED_WRITERS = "two writers without tags share this log; which of them an op belongs to is inferred"
+
+
+def cause_class(fault: FaultRecord) -> CauseClass:
+    """Software unless the kind says otherwise."""
+    return _CAUSES.get(fault.kind, "software")
+
+
+def kind_words(kind: str) -> str:
+    """The kind as a person says it."""
+    return _WORDS.get(kind, kind.replace("_", " "))
+
+
+def place(op: OpRef) -> str:
+    """``custom__paged_lookup (id 302, step 9)``."""
+    parts = [f"id {op.id}"] if op.id is not None else []
+    if op.step is not None:
+        parts.append(f"step {op.step}")
+    return f"{op.name} ({', '.join(parts)})" if parts else op.name
+
+
+def source_text(frames: Sequence[SourceFrame]) -> str:
+    """`` made at max_steps.py:30``, or nothing."""
+    if not frames:
+        return ""
+    return f", made at {frames[0].file.rsplit('/', 1)[-1]}:{frames[0].line}"
+
+
+def no_fault(modes: Modes, ops: int) -> Conclusion:
+    """A clean log: say what it does and does not prove (observed.md 16, 17)."""
+    notes = [
+        f"line {one.line}: only {one.checked} of {one.of} float outputs of graph {one.graph} were NaN-checked "
+        f"(stride {one.stride}): this run does not show that the others are free of NaN"
+        for one in modes.nan_check
+        if one.checked < one.of
+    ]
+    notes.append(
+        "a small out-of-bounds access inside pooled memory raises no error: outputs can still be wrong"
+    )
+    seen = f"{ops} op launches and no error text" if ops else "no error text that a witness knows"
+    return Conclusion(
+        confidence="none", cause_class=None, suspect=None, statement=f"No fault found: {seen}.", notes=notes
+    )
+
+
+def undecided(fault: FaultRecord, why: str) -> Conclusion:
+    """Nothing in the log can tell: name nobody."""
+    where = f" The kernel it names ({fault.kernel}) only met the error." if fault.kernel else ""
+    return Conclusion(
+        confidence="undecided",
+        cause_class=cause_class(fault),
+        suspect=None,
+        statement=f"The {kind_words(fault.kind)} cannot be placed from this log: {why}.{where}",
+    )
+
+
+def by_share(
+    fault: FaultRecord, suspects: Sequence[Suspect], window: Window, cap: Confidence | None
+) -> Conclusion:
+    """Late report with an op log: likely if the first suspect holds over half of the weight."""
+    first = suspects[0]
+    confidence: Confidence = "likely" if first.share > LIKELY_SHARE else "ranked"
+    if cap == "ranked":
+        confidence = "ranked"
+    verb = "likely caused" if confidence == "likely" else "is the first suspect for"
+    among = f"{window.size_outer} ops that can be guilty"
+    statement = (
+        f"{place(first.op)}{source_text(first.source)} {verb} the {kind_words(fault.kind)}: "
+        f"{first.share:.0%} of the suspicion over {among}. The report itself came late."
+    )
+    return Conclusion(confidence=confidence, cause_class=cause_class(fault), suspect=1, statement=statement)
+
+
+def proven(
+    fault: FaultRecord, suspect: Suspect | None, why: str, messenger: OpRef | None = None
+) -> Conclusion:
+    """A device-side witness or an exact report names it."""
+    what = kind_words(fault.kind)
+    if suspect is None:
+        statement = f"{what[0].upper()}{what[1:]}: {fault.text}"
+    else:
+        statement = f"{place(suspect.op)}{source_text(suspect.source)} caused the {what}: {why}."
+    return Conclusion(
+        confidence="proven",
+        cause_class=cause_class(fault),
+        suspect=1 if suspect else None,
+        statement=statement,
+        messenger=messenger,
+    )

@@ -1,0 +1,50 @@
+"""Op families: what kind of work an op does, told from its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# In order: the first family that has a word of the name takes the leaf. Words are compared with the parts
+# of the name between separators, so that "add" does not hide in "padding".
+_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("collective", frozenset(["allreduce", "allgather", "reducescatter", "alltoall", "broadcast_all", "nccl", "distributed"])),
+    ("paged_kv", frozenset(["paged", "page", "pages", "kv", "cache", "block_table", "kvcache"])),
+    ("attention", frozenset(["attention", "attn", "mha", "flash", "sdpa", "mla", "gqa"])),
+    ("embedding", frozenset(["embedding", "embed"])),
+    ("moe", frozenset(["moe", "expert", "experts", "route", "router", "gate"])),
+    ("sampling", frozenset(["topk", "top", "argmax", "argmin", "sample", "sampling", "multinomial", "penalties", "sort", "argsort"])),
+    ("index", frozenset(["gather", "scatter", "index", "select", "take", "lookup", "put", "nonzero", "where", "masked"])),
+    ("matmul", frozenset(["matmul", "gemm", "mm", "bmm", "addmm", "linear", "cublas", "dot", "grouped", "batchmatmul"])),
+    ("conv", frozenset(["conv", "conv1d", "conv2d", "conv3d", "convolution"])),
+    ("softmax", frozenset(["softmax", "logsoftmax"])),
+    ("norm", frozenset(["norm", "rmsnorm", "layernorm", "rms", "layer"])),
+    ("quantization", frozenset(["quant", "quantize", "dequant", "dequantize", "fp8", "fp4", "int4", "int8", "q4", "scale"])),
+    ("rope", frozenset(["rope", "rotary"])),
+    ("reduction", frozenset(["reduce", "mean", "sum", "max", "min", "prod", "cumsum", "any", "all"])),
+    ("layout", frozenset(["view", "reshape", "transpose", "broadcast", "to", "slice", "concat", "split", "pad", "tile", "permute", "static"])),
+    ("copy", frozenset(["copy", "cast", "transfer", "memcpy"])),
+    ("nan_domain", frozenset(["log", "log1p", "sqrt", "rsqrt", "div", "pow", "acos", "asin", "atanh", "reciprocal"])),
+    (
+        "elementwise",
+        frozenset(
+            ["add", "sub", "mul", "gelu", "silu", "relu", "tanh", "sigmoid", "exp", "neg", "abs", "elementwise", "foreach", "mogg", "erf", "sin", "cos", "round", "floor", "ceil", "equal", "greater", "less", "not", "and", "or", "xor", "select", "clamp"]
+        ),
+    ),
+)  # fmt: skip
+CUSTOM = "custom"
+UNKNOWN = "unknown"
+
+
+def leaf_families(leaf: str) -> tuple[str, ...]:
+    """Families of one leaf; a custom op has ``custom`` first and what its name says after it."""
+    custom = leaf.startswith("custom__")
+    words = set(leaf.removeprefix("custom__").lower().replace(".", "_").replace(":", "_").split("_"))
+    named = [family for family, known in _WORDS if words & known]
+    if custom:
+        return (CUSTOM, *named[:1])
+    return tuple(named[:1]) or (UNKNOWN,)
+
+
+def families(leaves: Iterable[str]) -> tuple[str, ...]:
+    """Distinct families of an op's leaves, in order."""
+    return tuple(dict.fromkeys(family for leaf in leaves for family in leaf_families(leaf)))

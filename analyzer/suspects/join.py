@@ -1,0 +1,101 @@
+"""Joins a device-side witness, or the stacks of an error text, to ops of the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from analyzer.model import KernelState, OpFacts
+from analyzer.schema import SourceFrame, Value
+
+_CUSTOM_PACKAGE = "mojo_pkg_"  # kernels of a custom-op package (observed.md 24)
+_CUSTOM_OP = "custom__"
+_MIN_WORD = 4  # shorter leaf names (add, mul) occur in any mangled symbol
+_PATH_PARTS = 3  # op records keep the last three parts of a path (observed.md 2)
+
+
+class Join(Value):
+    """Ops that a kernel can belong to, and how that was told."""
+
+    ops: tuple[OpFacts, ...]
+    how: str
+
+
+def join_kernel(state: KernelState, ops: Sequence[OpFacts], packages: Sequence[str] = ()) -> Join:
+    """Ops of the window that the faulting kernel can belong to.
+
+    Args:
+        state: What the witness saw.
+        ops: Facts of the window.
+        packages: Custom-op packages that an IR file imports (``mojo_pkg_<hash>``).
+    """
+    if state.kernel.startswith(_CUSTOM_PACKAGE):
+        found = tuple(op for op in ops if any(leaf.startswith(_CUSTOM_OP) for leaf in op.leaves))
+        how = f"kernel {state.kernel} is of a custom-op package, and so are only custom__* ops"
+        prefix = state.kernel.rsplit("_", 1)[0]
+        if package := next((one for one in packages if one.startswith(prefix)), None):
+            how += f"; the IR file imports that package ({package})"
+    else:
+        found, how = _by_words(state.kernel, ops)
+    fitting = tuple(op for op in found if _fits_launch(state, op))
+    if state.grid and state.block and fitting:
+        threads = prod(state.grid) * prod(state.block)
+        shape = f"grid {_dims(state.grid)} x block {_dims(state.block)} = {threads} threads"
+        how += f"; {shape} fit" + (
+            " its operands" if fitting[0].tensors else ", operand sizes are not in the log"
+        )
+        return Join(ops=fitting, how=how)
+    return Join(ops=found, how=how)
+
+
+def _by_words(kernel: str, ops: Sequence[OpFacts]) -> tuple[tuple[OpFacts, ...], str]:
+    """Ops whose longest leaf name stands in the kernel symbol."""
+    symbol = kernel.lower()
+    scored = [
+        (max((len(word) for leaf in op.leaves for word in _words(leaf) if word in symbol), default=0), op)
+        for op in ops
+    ]
+    best = max((score for score, _ in scored), default=0)
+    if best < _MIN_WORD:
+        return (), f"no op of the window has a name that stands in kernel {kernel}"
+    found = tuple(op for score, op in scored if score == best)
+    return found, f"kernel {kernel} holds the name of the op"
+
+
+def _words(leaf: str) -> list[str]:
+    name = leaf.removeprefix(_CUSTOM_OP).removeprefix("mo.").lower()
+    return [name, name.replace(".", "_"), *name.split(".")]
+
+
+def _fits_launch(state: KernelState, op: OpFacts) -> bool:
+    """Whether a one-thread-an-element launch of an operand has this grid; true where sizes are unknown."""
+    if not (state.grid and state.block and op.tensors):
+        return True
+    threads, block = prod(state.grid) * prod(state.block), prod(state.block)
+    sizes = [prod(d for d in tensor.shape if d is not None) for tensor in op.tensors if tensor.shape]
+    return any(size <= threads < size + block for size in sizes) or not sizes
+
+
+def _dims(dims: tuple[int, int, int]) -> str:
+    return "(" + ",".join(map(str, dims)) + ")"
+
+
+def stack_key(stack: Iterable[SourceFrame]) -> tuple[tuple[str, int, str], ...]:
+    """A stack in the form in which op records and error texts agree."""
+    return tuple(
+        ("/".join(frame.file.strip("/").split("/")[-_PATH_PARTS:]), frame.line, frame.function)
+        for frame in stack
+    )
+
+
+def ops_with_stacks(stacks: Sequence[Sequence[SourceFrame]], ops: Sequence[OpFacts]) -> list[OpFacts]:
+    """Ops made by just these source stacks; if there are none, those that share the most of them."""
+    wanted = {stack_key(stack) for stack in stacks}
+    if not wanted:
+        return []
+    keyed = [({stack_key(stack) for stack in op.detail.stacks}, op) for op in ops]
+    equal = [op for keys, op in keyed if keys == wanted]
+    if equal:
+        return equal
+    best = max((len(keys & wanted) for keys, _ in keyed), default=0)
+    return [op for keys, op in keyed if best and len(keys & wanted) == best]

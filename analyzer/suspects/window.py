@@ -1,0 +1,135 @@
+"""The window: launches after the last proof and before the report (design.md rule 5)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import polars as pl
+
+from analyzer.model import FaultRecord, Line
+from analyzer.schema import Border, Value
+from analyzer.suspects.proofs import Proof, find_proofs, statement_templates
+
+STEP_FALLBACK = 2  # no proof found: the fault can be one step back (overlap scheduling)
+_SEARCH_LINES = 40_000  # how far back a proof is looked for; a step of a large model has some thousand lines
+_CHUNK_LINES = 2_048
+_SHOWN = 80
+
+
+class Lines(Protocol):
+    """Reads lines of one source without their envelope."""
+
+    def lines(self, first: int, last: int) -> list[Line]:
+        """Lines ``first`` to ``last``."""
+
+
+class Span(Value):
+    """Lines between which launches can be guilty: ``begin_line`` < launch < ``end_line``."""
+
+    begin_line: int
+    end_line: int
+    begin: Border
+    end: Border
+    proven: bool
+
+
+def find_span(
+    ops: pl.DataFrame,
+    fault: FaultRecord,
+    reported: dict[str, object] | None,
+    lines: Lines,
+    end_of_log: int | None,
+) -> Span:
+    """Find the borders of the window.
+
+    Args:
+        ops: ``TIMELINE`` of the process of the fault, in launch order, not empty.
+        fault: The root fault.
+        reported: Row of the op that a launch-time report names, or null.
+        lines: Reader of the source that holds ``ops``.
+        end_of_log: Line behind the last one, if the fault stands in another input than the ops; else null.
+    """
+    end_line, end = _end(fault, reported, end_of_log)
+    before = ops.filter(pl.col("launch_line") < end_line)
+    proof = _last_proof(before, fault, lines, end_line) if before.height else None
+    if proof is not None:
+        begin_line, begin = _after_proof(before, proof)
+        if before.filter(pl.col("launch_line") > begin_line).height:
+            return Span(begin_line=begin_line, end_line=end_line, begin=begin, end=end, proven=True)
+    begin_line, begin = _fallback(before)
+    return Span(begin_line=begin_line, end_line=end_line, begin=begin, end=end, proven=False)
+
+
+def _end(
+    fault: FaultRecord, reported: dict[str, object] | None, end_of_log: int | None
+) -> tuple[int, Border]:
+    if reported is not None and fault.site == "launch":
+        line = int(str(reported["launch_line"]))
+        text = f"the launch of {reported['name']} returned the error, so it and all later launches never ran"
+        return line, Border(reason=text, line=line)
+    if end_of_log is not None:
+        return end_of_log, Border(
+            reason=f"{fault.witness} has no place in the op log; the window ends with it"
+        )
+    return fault.block_first, Border(reason="the fault was met here", line=fault.line)
+
+
+def _last_proof(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, end_line: int) -> Proof | None:
+    """Walk back from the report until a line proves earlier work sound."""
+    templates = statement_templates(fault.python)
+    process = ops["process"][0]
+    first_op = int(ops["launch_line"][0])
+    stop = max(first_op, end_line - _SEARCH_LINES)
+    last = end_line - 1
+    while last >= stop:
+        first = max(stop, last - _CHUNK_LINES + 1)
+        own = [one for one in lines.lines(first, last) if one.process in (process, fault.process, "")]
+        if proof := next(find_proofs(own, templates), None):
+            return proof
+        last = first - 1
+    return None
+
+
+def _after_proof(ops: pl.DataFrame, proof: Proof) -> tuple[int, Border]:
+    """Where the window begins after a proof.
+
+    A value printed between two steps proves the step before it. One printed inside a step (the server
+    launches ahead of its results) proves only what came before that step; so does one whose own step
+    number lags behind.
+    """
+    how = "was printed earlier by the statement that met the fault" if proof.kind == "same_statement" else (
+        "shows a value read back from the device"
+    )  # fmt: skip
+    shown = proof.text if len(proof.text) <= _SHOWN else proof.text[: _SHOWN - 3] + "..."
+    border = Border(
+        reason=f"'{shown}' {how}: all work before it was sound", line=proof.line, proof=proof.kind
+    )
+    after = ops.filter(pl.col("launch_line") > proof.line)
+    before = ops.filter(pl.col("launch_line") < proof.line).tail(1)
+    if after.is_empty() or before.is_empty() or after["step"][0] is None:
+        return proof.line, border
+    step = before["step"][0]
+    lag = max(0, step - proof.number) if proof.number is not None and step is not None else 0
+    inside = step is not None and after["step"][0] == step
+    if not inside and lag not in (1, 2):
+        return proof.line, border
+    proven_step = step - max(lag if lag in (1, 2) else 0, 1 if inside else 0)
+    first = ops.filter(pl.col("step") > proven_step).head(1)
+    if first.is_empty():
+        return proof.line, border
+    reason = f"{border.reason}; it stands inside step {step}, so it proves step {proven_step}"
+    return int(first["launch_line"][0]) - 1, Border(reason=reason, line=proof.line, proof=proof.kind)
+
+
+def _fallback(ops: pl.DataFrame) -> tuple[int, Border]:
+    """No proof: the last two steps, or all ops where steps cannot be told."""
+    known = ops["step"].drop_nulls() if ops.height else pl.Series([], dtype=pl.Int32)
+    if known.is_empty():
+        return 0, Border(reason="no line proves any earlier work sound, and steps cannot be told apart")
+    last = int(known.max())  # type: ignore[arg-type]
+    first_step = last - STEP_FALLBACK + 1
+    begin = ops.filter(pl.col("step") >= first_step)["launch_line"][0] - 1
+    if first_step <= int(known.min()):  # type: ignore[arg-type]
+        return 0, Border(reason="no line proves any earlier work sound: all launches so far stay possible")
+    text = f"no line proves an earlier step sound; the last {STEP_FALLBACK} steps are taken"
+    return int(begin), Border(reason=text)

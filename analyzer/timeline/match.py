@@ -1,0 +1,108 @@
+"""Launches joined with their completions, by process, run and id."""
+
+from __future__ import annotations
+
+import polars as pl
+
+_RESTART_DROP = 4096  # ids of one run may print slightly out of order (threads); a restart drops far
+_LANE_LIMIT = 400_000  # untagged writers are told apart row by row: only for logs that a person can mix
+
+
+def mark_runs(ops: pl.DataFrame) -> pl.DataFrame:
+    """Number the runs of each process: ids start at 0 again when the server restarts (observed.md 9).
+
+    Args:
+        ops: ``OPS`` in line order.
+
+    Returns:
+        ``ops`` plus ``run`` u32. Completions belong to the run that is going on.
+    """
+    own = pl.col("id").cast(pl.Int64)
+    before = pl.when("launch").then(own).forward_fill().shift(1)
+    restart = pl.col("launch") & before.is_not_null() & ((own == 0) | (before - own > _RESTART_DROP))
+    run = restart.fill_null(False).cast(pl.UInt32).cum_sum().alias("run")
+    if _single_writer(ops):
+        return ops.with_columns(run)
+    return ops.with_columns(run.over("source", "process"))
+
+
+def _single_writer(ops: pl.DataFrame) -> bool:
+    return ops.is_empty() or (ops["process"].n_unique() == 1 and ops["source"].n_unique() == 1)
+
+
+def has_untagged_writers(ops: pl.DataFrame) -> bool:
+    """Whether one process key covers several writers: the same id is launched twice within one run."""
+    launches = ops.filter("launch")
+    return launches.select(pl.struct("source", "process", "run", "id").is_duplicated().any()).item() or False
+
+
+def split_lanes(ops: pl.DataFrame) -> pl.DataFrame:
+    """Tell untagged writers apart by the ids that each must print next; ``run`` becomes the lane.
+
+    Two writers in one untagged stream print two interleaved id sequences. A launch goes to the lane that
+    waits for its id; where two lanes wait for the same id the writer cannot be known, and the lane that
+    waited longer takes it. A completion goes to the lane where that (id, name) is open.
+    """
+    if ops.height > _LANE_LIMIT:
+        return ops
+    expected: list[int] = []
+    touched: list[int] = []
+    open_ops: dict[tuple[int, str], list[int]] = {}
+    lanes: list[int] = []
+    rows = ops.select("launch", "id", pl.col("name").cast(pl.String)).iter_rows()
+    for position, (launch, op_id, name) in enumerate(rows):
+        if not launch:
+            waiting = open_ops.get((op_id, name))
+            lanes.append(waiting.pop(0) if waiting else 0)
+            continue
+        waiting_for = [lane for lane, wanted in enumerate(expected) if wanted == op_id]
+        behind = [lane for lane, wanted in enumerate(expected) if wanted < op_id]
+        if waiting_for:
+            lane = min(waiting_for, key=lambda one: touched[one])
+        elif behind:  # lines are missing: the writer that is nearest below went on
+            lane = max(behind, key=lambda one: expected[one])
+        else:
+            lane = len(expected)
+            expected.append(op_id)
+            touched.append(position)
+        expected[lane], touched[lane] = op_id + 1, position
+        open_ops.setdefault((op_id, name), []).append(lane)
+        lanes.append(lane)
+    return ops.with_columns(pl.Series("run", lanes, dtype=pl.UInt32))
+
+
+def match_completions(ops: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Join every launch with the completion of the same op.
+
+    Args:
+        ops: ``OPS`` with ``run``, in line order. Ids restart with the process and the run, so both are
+            part of the key; a repeated (process, run, id) is matched in the order of its lines.
+
+    Returns:
+        ``TIMELINE`` without ``depth``, ``parent`` and ``step``, one row a launch by ``launch_line``, and the
+        number of completions that have no launch in the log. Null ``completion_line`` = none in the log:
+        unknown, not failed (observed.md 7).
+    """
+    key = ["source", "process", "run", "id"]
+    if _single_writer(ops):
+        key = ["run", "id"] if ops["run"].n_unique() > 1 else ["id"]
+    launches, completions = ops.filter("launch"), ops.filter(~pl.col("launch"))
+    if launches.select(pl.struct(key).is_duplicated().any()).item():
+        repeat = pl.int_range(pl.len()).over(key).alias("repeat")
+        launches, completions = launches.with_columns(repeat), completions.with_columns(repeat)
+        key = [*key, "repeat"]
+    completions = completions.unique(key, keep="first", maintain_order=True)
+    right = completions.select(
+        *key, pl.col("line").alias("completion_line"), pl.col("time_ns").alias("completion_ns")
+    )
+    joined = launches.join(right, on=key, how="left", maintain_order="left")
+    matched = joined.height - joined["completion_line"].null_count()
+    columns = ["source", "process", "run", "id", "name", "detail", "body_last", "stream", "clock"]
+    timeline = joined.select(
+        *columns,
+        pl.col("line").alias("launch_line"),
+        "completion_line",
+        pl.col("time_ns").alias("launch_ns"),
+        "completion_ns",
+    )
+    return timeline, ops.height - launches.height - matched
