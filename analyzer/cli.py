@@ -44,7 +44,7 @@ def _window(value: str | None) -> tuple[int, int] | None:
 
 
 @app.command("analyze", no_args_is_help=True)
-def analyze_command(
+def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     logs: Annotated[list[str], typer.Argument(help="Log files; - for standard input.", show_default=False)],
     ir: Annotated[
         list[Path] | None, typer.Option(help="File or folder of MAX ir-output-dir: adds shapes.")
@@ -101,7 +101,7 @@ def _exit(result: Result, *, check: bool, strict: bool) -> None:
 @contextlib.contextmanager
 def _progress(logs: list[str], *, quiet: bool) -> Iterator[Callable[[str], None] | None]:
     """A progress display on standard error: only on a terminal and only for long work."""
-    size = sum(os.path.getsize(log) for log in logs if os.path.isfile(log))
+    size = sum(Path(log).stat().st_size for log in logs if Path(log).is_file())
     if quiet or not sys.stderr.isatty() or size < PROGRESS_AFTER_BYTES:
         yield None
         return
@@ -147,7 +147,7 @@ def main() -> None:
     try:
         app(_arguments(sys.argv[1:]))
     except AnalyzerError as error:
-        print(f"trace-analyze: {error}", file=sys.stderr)
+        typer.echo(f"trace-analyze: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -56,7 +56,7 @@ def analyze(paths: list[str], options: Options | None = None) -> Result:
         UsageError: The window or the process does not exist.
     """
     options = options or Options()
-    tell = options.progress or (lambda stage: None)
+    tell = options.progress or (lambda _stage: None)
     literals = [literal for witness in witnesses() for literal in witness.gates]
     with open_sources(paths) as sources, tempfile.TemporaryDirectory(prefix="trace-analyze-") as spool:
         tell("reading")

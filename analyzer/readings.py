@@ -84,7 +84,9 @@ def _untaken(
             numbers = rows["line"].to_list()
             lost.update(numbers)
             why = f"holds a literal of {witness.name} but is none of its forms"
-            result.losses.append(_loss(source, numbers[0], witness.name, str(text[0]), why, len(numbers)))
+            result.losses.append(
+                _loss(source, numbers[0], witness.name, str(text[0]), why=why, count=len(numbers))
+            )
     return lost
 
 
@@ -93,11 +95,16 @@ def _cut_ops(one: Loaded, result: Readings) -> set[int]:
     for line, name in one.cut_ops.iter_rows():
         result.losses.append(
             _loss(
-                one.source.index, line, "max_ops", f"[OP] ... {name}", "op record without an id: cut off", 1
+                one.source.index,
+                line,
+                "max_ops",
+                f"[OP] ... {name}",
+                why="op record without an id: cut off",
+                count=1,
             )
         )
     return set(one.cut_ops["line"].to_list())
 
 
-def _loss(source: int, line: int, witness: str, text: str, why: str, count: int) -> Loss:
+def _loss(source: int, line: int, witness: str, text: str, *, why: str, count: int) -> Loss:
     return Loss(input=source, line=line, witness=witness, text=text[:_SHOWN_CHARS], why=why, count=count)

@@ -50,9 +50,9 @@ TimingBasis = Literal["device", "host", "none"]
 class _ValueMeta(StructMeta):
     """Makes every subclass of ``Value`` frozen and keyword-only, also in the eyes of type checkers."""
 
-    def __new__(
+    def __new__(  # noqa: PYI034 (mypy allows no Self in a metaclass)
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, object]
-    ) -> "_ValueMeta":
+    ) -> _ValueMeta:
         return super().__new__(mcs, name, bases, namespace, frozen=True, kw_only=True)
 
 

@@ -70,14 +70,15 @@ def reported_op(ops: pl.DataFrame, fault: FaultRecord) -> Row | None:
     """The outer op whose launch a kernel error names: the last one of that expression or symbol."""
     if ops.is_empty() or (fault.kernel is None and fault.fusion is None):
         return None
-    names = ops["name"].unique()
-    found = names_of_kernel(names, kernel=fault.kernel, fusion=fault.fusion, known=canonical_names(names))
+    known = canonical_names(ops["name"])
+    found = names_of_kernel(kernel=fault.kernel, fusion=fault.fusion, known=known)
     line = fault.block_first if ops["source"][0] == fault.source else int(ops["launch_line"][-1])
     row = last_launch(ops, found, line) if found else None
     return outermost(ops, row) if row is not None else None
 
 
 def outermost(ops: pl.DataFrame, row: Row) -> Row:
+    """The op that encloses ``row`` and that no other op encloses."""
     while row["parent"] is not None:
         up = ops.filter((pl.col("id") == row["parent"]) & (pl.col("run") == row["run"]))
         if up.is_empty():

@@ -74,6 +74,7 @@ def _with_fault_source(suspect: Suspect, fault: FaultRecord) -> Suspect:
 
 
 def all_but(ops: pl.DataFrame, guilty: int, reason: str) -> Cleared:
+    """All launches but the guilty ones, for one common reason."""
     count = max(0, ops.height - guilty)
     return Cleared(count=count, ops=[], reasons=[f"{count} launches: {reason}"] if count else [])
 

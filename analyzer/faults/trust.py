@@ -1,4 +1,4 @@
-"""May the place of a report be believed? (design.md, rule 2)"""
+"""Whether the place of a report may be believed (design.md, rule 2)."""
 
 from __future__ import annotations
 

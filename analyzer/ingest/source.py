@@ -13,7 +13,6 @@ import contextlib
 import gzip
 import io
 import lzma
-import os
 import shutil
 import stat
 import sys
@@ -124,7 +123,7 @@ def _spooled(index: int, name: str, file: IO[bytes], spool: Path, *, size: int |
         name=name,
         path=target,
         size_bytes=size,
-        plain_bytes=os.path.getsize(target),
+        plain_bytes=target.stat().st_size,
         compression=kind,
         sample=sample,
         notes=tuple(notes),

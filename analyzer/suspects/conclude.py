@@ -61,14 +61,12 @@ def source_text(frames: Sequence[SourceFrame]) -> str:
 def no_fault(modes: Modes, ops: int) -> Conclusion:
     """A clean log: say what it does and does not prove (observed.md 16, 17)."""
     notes = [
-        f"line {one.line}: only {one.checked} of {one.of} float outputs of graph {one.graph} were NaN-checked "
-        f"(stride {one.stride}): this run does not show that the others are free of NaN"
+        f"line {one.line}: only {one.checked} of {one.of} float outputs of graph {one.graph} were NaN-checked"
+        f" (stride {one.stride}): this run does not show that the others are free of NaN"
         for one in modes.nan_check
         if one.checked < one.of
     ]
-    notes.append(
-        "a small out-of-bounds access inside pooled memory raises no error: outputs can still be wrong"
-    )
+    notes.append("a small out-of-bounds access in pooled memory raises no error: outputs can still be wrong")
     seen = f"{ops} op launches and no error text" if ops else "no error text that a witness knows"
     return Conclusion(
         confidence="none", cause_class=None, suspect=None, statement=f"No fault found: {seen}.", notes=notes

@@ -6,31 +6,30 @@ from collections.abc import Iterable
 
 # In order: the first family that has a word of the name takes the leaf. Words are compared with the parts
 # of the name between separators, so that "add" does not hide in "padding".
-_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("collective", frozenset(["allreduce", "allgather", "reducescatter", "alltoall", "broadcast_all", "nccl", "distributed"])),
-    ("paged_kv", frozenset(["paged", "page", "pages", "kv", "cache", "block_table", "kvcache"])),
-    ("attention", frozenset(["attention", "attn", "mha", "flash", "sdpa", "mla", "gqa"])),
-    ("embedding", frozenset(["embedding", "embed"])),
-    ("moe", frozenset(["moe", "expert", "experts", "route", "router", "gate"])),
-    ("sampling", frozenset(["topk", "top", "argmax", "argmin", "sample", "sampling", "multinomial", "penalties", "sort", "argsort"])),
-    ("index", frozenset(["gather", "scatter", "index", "select", "take", "lookup", "put", "nonzero", "where", "masked"])),
-    ("matmul", frozenset(["matmul", "gemm", "mm", "bmm", "addmm", "linear", "cublas", "dot", "grouped", "batchmatmul"])),
-    ("conv", frozenset(["conv", "conv1d", "conv2d", "conv3d", "convolution"])),
-    ("softmax", frozenset(["softmax", "logsoftmax"])),
-    ("norm", frozenset(["norm", "rmsnorm", "layernorm", "rms", "layer"])),
-    ("quantization", frozenset(["quant", "quantize", "dequant", "dequantize", "fp8", "fp4", "int4", "int8", "q4", "scale"])),
-    ("rope", frozenset(["rope", "rotary"])),
-    ("reduction", frozenset(["reduce", "mean", "sum", "max", "min", "prod", "cumsum", "any", "all"])),
-    ("layout", frozenset(["view", "reshape", "transpose", "broadcast", "to", "slice", "concat", "split", "pad", "tile", "permute", "static"])),
-    ("copy", frozenset(["copy", "cast", "transfer", "memcpy"])),
-    ("nan_domain", frozenset(["log", "log1p", "sqrt", "rsqrt", "div", "pow", "acos", "asin", "atanh", "reciprocal"])),
-    (
-        "elementwise",
-        frozenset(
-            ["add", "sub", "mul", "gelu", "silu", "relu", "tanh", "sigmoid", "exp", "neg", "abs", "elementwise", "foreach", "mogg", "erf", "sin", "cos", "round", "floor", "ceil", "equal", "greater", "less", "not", "and", "or", "xor", "select", "clamp"]
-        ),
-    ),
-)  # fmt: skip
+_TABLE = """
+collective    allreduce allgather reducescatter alltoall nccl distributed
+paged_kv      paged page pages kv cache kvcache
+attention     attention attn mha flash sdpa mla gqa
+embedding     embedding embed
+moe           moe expert experts route router gate
+sampling      topk top argmax argmin sample sampling multinomial penalties sort argsort
+index         gather scatter index select take lookup put nonzero where masked
+matmul        matmul gemm mm bmm addmm linear cublas dot grouped batchmatmul
+conv          conv conv1d conv2d conv3d convolution
+softmax       softmax logsoftmax
+norm          norm rmsnorm layernorm rms layer
+quantization  quant quantize dequant dequantize fp8 fp4 int4 int8 q4
+rope          rope rotary
+reduction     reduce mean sum max min prod cumsum any all
+layout        view reshape transpose broadcast slice concat split pad tile permute static
+copy          copy cast transfer memcpy
+nan_domain    log log1p sqrt rsqrt div pow acos asin atanh reciprocal
+elementwise   add sub mul gelu silu relu tanh sigmoid exp neg abs elementwise foreach mogg erf sin cos
+elementwise   round floor ceil equal greater less not and or xor clamp
+"""
+_WORDS = tuple(
+    (family, frozenset(words)) for family, *words in (row.split() for row in _TABLE.strip().splitlines())
+)
 CUSTOM = "custom"
 UNKNOWN = "unknown"
 

@@ -42,7 +42,7 @@ def next_steps(
     if fault.kind == "nan":
         return steps + _for_nan(modes)
     if fault.kind in _ADDRESS:
-        return steps + _for_address(fault, confidence, has_ops)
+        return steps + _for_address(confidence, has_ops=has_ops)
     return steps
 
 
@@ -51,8 +51,8 @@ def _for_clean(modes: Modes) -> list[NextStep]:
     if not partial:
         return []
     why = (
-        f"only {partial[0].checked} of {partial[0].of} float outputs were NaN-checked (stride {partial[0].stride}); "
-        "the stride can be set in the configuration file only"
+        f"only {partial[0].checked} of {partial[0].of} float outputs were NaN-checked "
+        f"(stride {partial[0].stride}); the stride can be set in the configuration file only"
     )
     return [NextStep(command="max-debug.nan-check-stride = 1   # in the MAX configuration file", why=why)]
 
@@ -68,18 +68,18 @@ def _for_nan(modes: Modes) -> list[NextStep]:
     return []
 
 
-def _for_address(fault: FaultRecord, confidence: Confidence, has_ops: bool) -> list[NextStep]:
+def _for_address(confidence: Confidence, *, has_ops: bool) -> list[NextStep]:
     if confidence in ("proven", "confirmed"):
         return [
             NextStep(
                 command=_MAX_SANITIZE,
-                why="gives the exact thread, address and allocation inside the kernel; the pool is off because "
-                "pooled memory hides overruns",
+                why="gives the exact thread, address and allocation inside the kernel; "
+                "the pool is off because pooled memory hides overruns",
             )
         ]
     why_sync = (
-        "starts with blocking launches (the mode is latched at start), so that the error names the op and its "
-        "Python line"
+        "starts with blocking launches (the mode is latched at start), so that the error names the op "
+        "and its Python line"
     )
     if not has_ops:
         why_sync += "; TRACE in capitals also records which ops ran"

@@ -20,12 +20,14 @@ _FLOAT = re.compile(
     rf"(?<![\w.:/-])[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?![\w.]*[\w/:])(?! ?(?:{_UNIT}|%))"
 )
 _VALUE_WORDS = re.compile(
-    r"(?i)\b(logits?|logprobs?|loss|argmax|sampled|token(?:_id|s| ids?)?|output|result|checksum|sum|mean|norm|score)\b"
+    r"(?i)\b(logits?|logprobs?|loss|argmax|sampled|token(?:_id|s| ids?)?|output|result|checksum|sum|mean|"
+    r"norm|score)\b"
 )
 _INTEGER = re.compile(r"(?<![\w.:/-])\[?-?\d+(?![\w.:/-])")
 _NO_READ_BACK = re.compile(
-    r"(?i)\b(dispatch\w*|launch\w*|enqueue\w*|submitt?\w*|schedul\w*|queue\w*|load\w*|compil\w*|throughput|latency|"
-    r"elapsed|took|usage|utili[sz]ation|memory|cache hit|version|listening|GET|POST|prompt|received|request)\b"
+    r"(?i)\b(dispatch\w*|launch\w*|enqueue\w*|submitt?\w*|schedul\w*|queue\w*|load\w*|compil\w*|throughput|"
+    r"latency|elapsed|took|usage|utili[sz]ation|memory|cache hit|version|listening|GET|POST|prompt|received|"
+    r"request)\b"
 )
 _MACHINE_TEXT = ("[OP] ", "INFO::: ", "DEBUG::: ", ";target=", "[fused from ", " ", "\t", "[GEX-")
 _STEP = re.compile(r"(?i)\b(?:step|iteration|iter|batch)[ =:#]+(\d+)\b")

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+import msgspec
 import polars as pl
 
 from analyzer.grammar import GrammarError
@@ -141,15 +142,15 @@ def gather_facts(
         types: Operand types by op name, from an IR file or a fusion tree.
     """
     rows = window.to_dicts()
-    details = read_details(rows, lines)
-    names = parse_names(str(row["name"]) for row in rows)
-    counts = dict(before.group_by(pl.col("name").cast(pl.String)).len().iter_rows())
     children = _children(rows)
-    return [
-        _facts(row, details, names, counts, children[_key(row)], lines, types, bool(before.height))
-        for row in rows
-        if row["parent"] is None
-    ]
+    gathered = _Gathered(
+        lines=lines,
+        types=types,
+        details=read_details(rows, lines),
+        names=parse_names(str(row["name"]) for row in rows),
+        counts=dict(before.group_by(pl.col("name").cast(pl.String)).len().iter_rows()),
+    )
+    return [gathered.facts(row, children[_key(row)]) for row in rows if row["parent"] is None]
 
 
 def _key(row: Mapping[str, object]) -> tuple[object, object]:
@@ -171,34 +172,40 @@ def _children(
     return grouped
 
 
-def _facts(
-    row: Mapping[str, object],
-    details: Mapping[int, OpDetail],
-    names: Mapping[str, OpExpr | None],
-    counts: Mapping[str, int],
-    inner: Sequence[Mapping[str, object]],
-    lines: Lines,
-    types: Mapping[str, Sequence[TensorInfo]],
-    comparable: bool,
-) -> OpFacts:
-    name, first = str(row["name"]), _int(row["launch_line"]) or 0
-    detail, expr = details[first], names[name]
-    device = detail.device or next((d for one in inner if (d := op_ref(one).device)), None)
-    frames = [frame for stack in detail.stacks if (frame := user_frame(stack))]
-    tensors = tuple(types.get(name, ())) or detail.tensors
-    if not tensors:
-        tensors = next((found for one in (row, *inner) if (found := matmul_shapes(one, lines))), ())
-    return OpFacts(
-        ref=op_ref(row, device),
-        launch_line=first,
-        completion_line=_int(row["completion_line"]),
-        run=_int(row["run"]) or 0,
-        expr=expr,
-        leaves=tuple(expr.leaves()) if expr else (name,),
-        detail=detail,
-        tensors=tensors,
-        source=tuple(dict.fromkeys(frames)),
-        novel=name not in counts if comparable else None,
-        count_before=counts.get(name, 0),
-        inner=tuple(op_ref(one) for one in inner),
-    )
+class _Gathered(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read for all ops of a window at once. Empty ``counts`` = nothing came before."""
+
+    lines: Lines
+    types: Mapping[str, Sequence[TensorInfo]]
+    details: Mapping[int, OpDetail]
+    names: Mapping[str, OpExpr | None]
+    counts: Mapping[str, int]
+
+    def facts(self, row: Mapping[str, object], inner: Sequence[Mapping[str, object]]) -> OpFacts:
+        """Facts of one outer op with the ops it encloses."""
+        name, first = str(row["name"]), _int(row["launch_line"]) or 0
+        detail, expr = self.details[first], self.names[name]
+        device = detail.device or next((d for one in inner if (d := op_ref(one).device)), None)
+        frames = [frame for stack in detail.stacks if (frame := user_frame(stack))]
+        return OpFacts(
+            ref=op_ref(row, device),
+            launch_line=first,
+            completion_line=_int(row["completion_line"]),
+            run=_int(row["run"]) or 0,
+            expr=expr,
+            leaves=tuple(expr.leaves()) if expr else (name,),
+            detail=detail,
+            tensors=self._tensors(name, detail, (row, *inner)),
+            source=tuple(dict.fromkeys(frames)),
+            novel=name not in self.counts if self.counts else None,
+            count_before=self.counts.get(name, 0),
+            inner=tuple(op_ref(one) for one in inner),
+        )
+
+    def _tensors(
+        self, name: str, detail: OpDetail, rows: Iterable[Mapping[str, object]]
+    ) -> tuple[TensorInfo, ...]:
+        """Operand types: of the IR file, else of the record, else of the matmul lines inside it."""
+        if known := tuple(self.types.get(name, ())) or detail.tensors:
+            return known
+        return next((found for row in rows if (found := matmul_shapes(row, self.lines))), ())

@@ -23,19 +23,16 @@ def canonical_names(names: pl.Series) -> dict[str, str]:
     return result
 
 
-def names_of_kernel(
-    names: pl.Series, *, kernel: str | None, fusion: FusionNode | None, known: dict[str, str]
-) -> list[str]:
+def names_of_kernel(*, kernel: str | None, fusion: FusionNode | None, known: dict[str, str]) -> list[str]:
     """Op names that a kernel of an error text can stand for.
 
     The fusion tree is the op's expression and decides if it is there; else the kernel symbol is compared
     with the joined names of the op's leaves (observed.md 11).
 
     Args:
-        names: Distinct op names.
         kernel: Symbol such as ``__custom__strided_gather_1``.
         fusion: The tree after ``Fusion info:``.
-        known: ``canonical_names`` of ``names``.
+        known: Distinct op names with their ``canonical_names``.
     """
     if fusion is not None:
         wanted = canonical(to_expr(fusion))
