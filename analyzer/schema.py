@@ -158,7 +158,8 @@ class Fault(Value):
     count: int = 1
     kernel: str | None = None
     reported_at: ReportedAt = ReportedAt()
-    reasons: list[str] = []
+    role_reason: str = ""
+    trust_reason: str = ""
 
 
 class Border(Value):
@@ -185,7 +186,8 @@ class OpRef(Value):
 class Window(Value):
     """Launches that can be guilty: after the last proof, up to the report.
 
-    ``size`` counts records (inner ones too), ``size_outer`` only ops that no other op encloses.
+    ``size`` counts records (inner ones too), ``size_outer`` only ops that no other op encloses; ``ops`` are
+    these, in launch order.
     """
 
     first_op: OpRef
@@ -197,6 +199,7 @@ class Window(Value):
     begin: Border
     end: Border
     proven_begin: bool
+    ops: list[OpRef] = []
 
 
 class ClearedOp(Value):

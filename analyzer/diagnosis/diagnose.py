@@ -106,5 +106,6 @@ def _fault(
             site=site,
             python=record.python,
         ),
-        reasons=[role.reason, trust.reason],
+        role_reason=role.reason,
+        trust_reason=trust.reason,
     )

@@ -76,6 +76,7 @@ def _value(inside: pl.DataFrame, facts: Sequence[OpFacts], span: Span) -> Window
         begin=span.begin,
         end=span.end,
         proven_begin=span.proven,
+        ops=[op.ref for op in facts],
     )
 
 

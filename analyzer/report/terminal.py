@@ -211,7 +211,7 @@ def _report_place(result: Result, fault: Fault) -> Iterator[Row]:
         belief = ("believe it", "green")
     else:
         belief = ("do not believe it: the fault is older than its report", "yellow")
-    why = f" ({fault.reasons[0]})" if fault.reasons else ""
+    why = f" ({fault.trust_reason})" if fault.trust_reason else ""
     yield Row(text=_say(belief, why), hang="  ")
 
 

@@ -82,7 +82,7 @@ def fault(**changes: object) -> s.Fault:
         "reported_at": s.ReportedAt(
             python=s.SourceFrame(file="/srv/app/max_steps.py", line=50, function="main", text="out.to(CPU())")
         ),
-        "reasons": ["met by a copy to the host, which waits for everything before it"],
+        "trust_reason": "met by a copy to the host, which waits for everything before it",
     }
     return s.Fault(**(fields | changes))  # type: ignore[arg-type]  # one dict, many field types
 
@@ -146,7 +146,7 @@ def proven() -> s.Result:
     """An exact report of blocking launches, no window needed."""
     at = s.ReportedAt(kernel="__custom__strided_gather", op_id=8, op_line=136, site="badops.mojo:29:50")
     return result(
-        faults=[fault(trust="exact", line=162, reported_at=at, reasons=["device-sync-mode was on"])],
+        faults=[fault(trust="exact", line=162, reported_at=at, trust_reason="device-sync-mode was on")],
         modes=s.Modes(device_sync_mode=True, coredump=False, op_log_level="TRACE"),
         suspects=[
             s.Suspect(
@@ -164,7 +164,7 @@ def undecided() -> s.Result:
     """A late report and no op records."""
     at = s.ReportedAt(kernel="__static_broadcast_to_gelu_mul_add_e8c805035e99b0a0")
     return result(
-        faults=[fault(line=16, device=None, reported_at=at, reasons=[])],
+        faults=[fault(line=16, device=None, reported_at=at, trust_reason="")],
         conclusion=s.Conclusion(
             confidence="undecided",
             cause_class="software",
@@ -210,7 +210,7 @@ def hostile() -> s.Result:
     )
     return result(
         inputs=[s.InputInfo(path=HOSTILE, size_bytes=1, lines=1, notes=[HOSTILE])],
-        faults=[fault(text=HOSTILE, name=HOSTILE, device=HOSTILE, process=HOSTILE, reasons=[HOSTILE])],
+        faults=[fault(text=HOSTILE, name=HOSTILE, device=HOSTILE, process=HOSTILE, trust_reason=HOSTILE)],
         suspects=[suspect],
         cleared=s.Cleared(
             count=1, ops=[s.ClearedOp(op=op(HOSTILE, 2, 2), reason=HOSTILE)], reasons=[HOSTILE]
