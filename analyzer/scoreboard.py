@@ -25,11 +25,11 @@ SILENT = frozenset({"undecided", "none"})
 TOP_N = 3
 
 
-class Fact(Value, forbid_unknown_fields=True):
+class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what a case file states: a misspelt fact is an error, not a fact that is never compared."""
 
 
-class ExpectedRoot(Fact):
+class ExpectedRoot(Fact, frozen=True, kw_only=True):
     """The root fault. A fact that ``expected.json`` leaves out is not compared; null is a fact."""
 
     kind: FaultKind
@@ -38,21 +38,21 @@ class ExpectedRoot(Fact):
     trust: Trust | Unset = UNSET
 
 
-class ExpectedOp(Fact):
+class ExpectedOp(Fact, frozen=True, kw_only=True):
     """The guilty op; ``id`` null = no op record tells it."""
 
     name: str
     id: int | None
 
 
-class ExpectedSource(Fact):
+class ExpectedSource(Fact, frozen=True, kw_only=True):
     """The Python line that made the guilty op: base name of the file and line."""
 
     file: str
     line: int
 
 
-class ExpectedWindow(Fact):
+class ExpectedWindow(Fact, frozen=True, kw_only=True):
     """First and last op id of the window, its size in records, and the line that proves its begin."""
 
     first: int
@@ -61,14 +61,14 @@ class ExpectedWindow(Fact):
     after_line: int | Unset = UNSET
 
 
-class ExpectedNanCheck(Fact):
+class ExpectedNanCheck(Fact, frozen=True, kw_only=True):
     """How many outputs the NaN check looked at, and of how many."""
 
     checked: int
     of: int
 
 
-class ExpectedModes(Fact):
+class ExpectedModes(Fact, frozen=True, kw_only=True):
     """Switches that the log shows."""
 
     device_sync_mode: bool | Unset | None = UNSET
@@ -77,7 +77,7 @@ class ExpectedModes(Fact):
     nan_check: ExpectedNanCheck | Unset = UNSET
 
 
-class Expected(Fact):
+class Expected(Fact, frozen=True, kw_only=True):
     """Facts about one sample, written by hand from the known truth. What is left out is not compared."""
 
     root: ExpectedRoot | None
@@ -94,7 +94,7 @@ class Expected(Fact):
     modes: ExpectedModes | Unset = UNSET
 
 
-class CaseFile(Fact):
+class CaseFile(Fact, frozen=True, kw_only=True):
     """``case.json``: inputs relative to the case, and the command line options that matter."""
 
     inputs: tuple[str, ...] = ("input.log",)
