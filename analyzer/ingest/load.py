@@ -218,21 +218,31 @@ def _with_bodies(ops: pl.DataFrame, closers: pl.DataFrame) -> tuple[pl.DataFrame
     """
     if closers.is_empty() or ops.is_empty():
         return ops.with_columns(pl.lit(None, dtype=pl.UInt32).alias("body_last")), 0
-    ends = closers.rename({"line": "body_last"}).with_columns(pl.col("body_last").alias("at")).sort("at")
-    follower = pl.col("line").shift(-1).over("process")
-    single = ops["process"].n_unique() == 1
-    following = pl.col("line").shift(-1) if single else follower
-    joined = ops.with_columns(following.alias("next_line")).sort("line")
-    if single and ends["process"].n_unique() == 1 and ends["process"][0] == ops["process"][0]:
-        joined = joined.join_asof(
-            ends.drop("process"), left_on="line", right_on="at", strategy="forward", check_sortedness=False
-        )
+    processes = ops["process"].unique()
+    if processes.len() == 1:
+        own = closers.filter(pl.col("process") == processes[0])["line"]
+        joined = _next_closers(ops, own)
     else:
-        joined = joined.join_asof(
-            ends, left_on="line", right_on="at", by="process", strategy="forward", check_sortedness=False
-        )
-    empty = pl.col("detail").cast(pl.String).str.strip_chars() == ""
+        joined = pl.concat(
+            [
+                _next_closers(part, closers.filter(pl.col("process") == part["process"][0])["line"])
+                for part in ops.partition_by("process", maintain_order=True)
+            ]
+        ).sort("line")
+    details = ops["detail"].unique().drop_nulls()
+    blank = details.filter(details.cast(pl.String).str.strip_chars() == "")
+    empty = pl.col("detail").is_in(blank.implode())
     inside = pl.col("next_line").is_null() | (pl.col("body_last") < pl.col("next_line"))
     joined = joined.with_columns(pl.when(empty & inside).then("body_last").alias("body_last"))
     total = joined.select((pl.col("body_last") - pl.col("line")).sum()).item()
     return joined.select(*ops.columns, "body_last"), int(total or 0)
+
+
+def _next_closers(ops: pl.DataFrame, closers: pl.Series) -> pl.DataFrame:
+    """For ops of one process: the line of the next record, and of the next closing line (null = none)."""
+    following = closers.search_sorted(ops["line"], side="right")
+    return ops.with_columns(
+        pl.col("line").shift(-1).alias("next_line"),
+        closers.gather(pl.select(pl.when(following < closers.len()).then(following)).to_series())
+        .alias("body_last"),
+    )
