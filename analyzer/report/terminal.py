@@ -23,6 +23,7 @@ MIN_WIDTH = 20  # below this a wrapped op name is unreadable anyway
 REASONS_SHOWN = 3
 SOURCES_SHOWN = 3  # a fused op has one for each op that went into it
 LINES_SHOWN = 3
+TEXT_SHOWN = 210  # characters of the error: three lines of 80 columns
 CLEARED_SHOWN = 2
 LOSSES_SHOWN = 2
 
@@ -179,7 +180,7 @@ def _failure(result: Result) -> Iterator[Row]:
     where = (fault.device, _process(fault), _place(result, fault.input, fault.line))
     yield _heading("What failed")
     yield Row(text=_say((fault.kind, "red"), " · ", _joined((code, *where))), hang="  ")
-    yield Row(text=_say((fault.text, "dim")), hang="  ", fit="cut")
+    yield Row(text=_say((_shortened(fault.text), "dim")), hang="  ")
     yield from _report_place(result, fault)
     after = sum(one.count for one in result.faults if one.role in {"cascade", "teardown", "bystander"})
     extra = (
@@ -188,6 +189,13 @@ def _failure(result: Result) -> Iterator[Row]:
     )
     if any(extra):
         yield Row(text=_say(_joined(extra)), hang="  ")
+
+
+def _shortened(text: str) -> str:
+    """The middle of a long error is a signature; what happened stands at its end (observed.md 14)."""
+    if len(text) <= TEXT_SHOWN:
+        return text
+    return f"{text[: TEXT_SHOWN // 3]} ... {text[-TEXT_SHOWN * 2 // 3 :]}"
 
 
 def _process(fault: Fault) -> str | None:
@@ -282,8 +290,12 @@ def _made_by(source: Sequence[SourceFrame], inner: str) -> Iterator[Row]:
 
 
 def _reason(reason: Reason, inner: str) -> Row:
-    sign, style = ("+ ", "") if reason.weight >= 0 else ("- ", "dim")
-    return Row(text=_say((reason.text, style), (_cited(reason.lines), "dim")), hang=inner + sign)
+    sign = "+ " if reason.weight > 0 else "- " if reason.weight < 0 else "= "
+    lines = [line for line in reason.lines if f"line {line}" not in reason.text]
+    return Row(
+        text=_say((reason.text, "" if reason.weight > 0 else "dim"), (_cited(lines), "dim")),
+        hang=inner + sign,
+    )
 
 
 def _cited(lines: Sequence[int]) -> str:
@@ -331,7 +343,8 @@ def _footer(result: Result) -> Iterator[Row]:
         f"{counts.ignored} ignored, {counts.unrecognised} unrecognised"
     )
     known = result.timeline
-    ops = f"{_count(known.ops, 'op')} in {_count(known.steps, 'step')}" if known.ops else None
+    steps = f" in {_count(known.steps, 'step')}" if known.steps else ""
+    ops = f"{_count(known.ops, 'op')}{steps}" if known.ops else None
     yield Row(text=_say((_joined((lines, ops, _modes(result))), "dim")))
     for warning in _warnings(result):
         yield Row(text=_say(warning), hang="warning: ")

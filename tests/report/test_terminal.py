@@ -69,6 +69,21 @@ def test_reasons_are_folded_to_the_strongest_three_with_their_lines() -> None:
     assert "1 weaker reason not shown" in text
 
 
+def test_reason_without_weight_is_neutral_and_a_line_is_cited_once() -> None:
+    reason = schema.Reason(evidence="nan", text="counted by the check (line 665)", weight=0.0, lines=[665])
+    text = flat(results.result(suspects=[msgspec.structs.replace(results.paged_suspect(), reasons=[reason])]))
+    assert text.count("= counted by the check (line 665)") == text.count("665") == 1
+
+
+def test_long_error_keeps_its_begin_and_its_end() -> None:
+    text = flat(
+        results.result(faults=[results.fault(text="failed calling " + "x" * 1000 + " with error 'E'")]), 200
+    )
+    assert "failed calling xxx" in text
+    assert "xxx with error 'E'" in text
+    assert "x" * 200 not in text
+
+
 def test_top_limits_the_suspects_and_counts_the_rest() -> None:
     assert "2. Prologue" in flat(results.late(), top=2)
     text = flat(results.late(), top=1)
