@@ -39,7 +39,7 @@ def diagnose(known: Knowledge) -> Diagnosis:
         finding.conclusion.confidence,
         known.modes,
         known.advice,
-        bool(known.timeline.ops.height),
+        has_ops=bool(known.timeline.ops.height),
     )
     return Diagnosis(
         faults=faults,

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from analyzer.diagnosis.knowledge import Finding, Knowledge, Row
-from analyzer.diagnosis.span import WINDOW_LIMIT
+from analyzer.diagnosis.span import WINDOW_LIMIT, launches
 from analyzer.model import FaultRecord, OpDetail, OpFacts, TrustDecision
 from analyzer.schema import Cleared, OpRef, Reason, SourceFrame, Suspect
 from analyzer.suspects import conclude
@@ -76,7 +76,7 @@ def _with_fault_source(suspect: Suspect, fault: FaultRecord) -> Suspect:
 def all_but(ops: pl.DataFrame, guilty: int, reason: str) -> Cleared:
     """All launches but the guilty ones, for one common reason."""
     count = max(0, ops.height - guilty)
-    return Cleared(count=count, ops=[], reasons=[f"{count} launches: {reason}"] if count else [])
+    return Cleared(count=count, ops=[], reasons=[f"{launches(count)}: {reason}"] if count else [])
 
 
 def nan_check(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reported: Row | None) -> Finding:

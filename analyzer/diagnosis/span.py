@@ -86,12 +86,17 @@ def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, on_host: Seque
     named_ops, reasons = [], []
     if before:
         where = f" (line {span.begin.line})" if span.begin.line else ""
-        reasons.append(f"{before} launches before the window: {span.begin.reason}{where}")
+        reasons.append(f"{launches(before)} before the window: {span.begin.reason}{where}")
     if reported is not None and int(str(reported["launch_line"])) >= span.end_line:
         text = "its launch call returned the error of earlier work: it never ran"
         named_ops.append(ClearedOp(op=op_ref(reported), reason=text))
-        reasons.append(f"{after} launches from the reported one on never ran")
+        reasons.append(f"{launches(after)} from the reported one on: never ran")
     elif after:
-        reasons.append(f"{after} launches after the report never ran")
+        reasons.append(f"{launches(after)} after the report: never ran")
     named_ops.extend(ClearedOp(op=op.ref, reason="runs on the host, not on the device") for op in on_host)
     return Cleared(count=before + after + len(on_host), ops=named_ops, reasons=reasons)
+
+
+def launches(count: int) -> str:
+    """``1 launch``, ``288 launches``."""
+    return "1 launch" if count == 1 else f"{count} launches"

@@ -42,7 +42,7 @@ def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> Tr
             reason="'failed calling ... on device' is printed only by a launch that waits for the kernel",
         )
     if record.kind in _LAUNCH_TIME_KINDS:
-        return TrustDecision(trust="exact", reason=f"{record.kind} is returned by the call that causes it")
+        return TrustDecision(trust="exact", reason=_why_exact(record))
     if _blocking_without_hint(record, modes):
         return TrustDecision(trust="exact", reason="launches were blocking, so the call named is the launch")
     if record.code is not None and (known := by_code(record.code)) and known.site == "A":
@@ -56,6 +56,14 @@ def _blocking_without_hint(record: FaultRecord, modes: Modes) -> bool:
     The missing MAX hint proves nothing (observed.md 20), so MAX records never pass here.
     """
     return bool(modes.launch_blocking) and record.async_hint is False and record.site == "launch"
+
+
+def _why_exact(record: FaultRecord) -> str:
+    if record.kind == "nan":
+        return "the check read the values back and counted them"
+    if record.site == "host":
+        return "host code raised it at the place it names"
+    return "an error of this kind is returned by the very call that causes it"
 
 
 def _why_late(record: FaultRecord) -> str:

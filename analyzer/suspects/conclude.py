@@ -43,19 +43,14 @@ def kind_words(kind: str) -> str:
     return _WORDS.get(kind, kind.replace("_", " "))
 
 
-def place(op: OpRef) -> str:
-    """``custom__paged_lookup (id 302, step 9)``."""
+def place(op: OpRef, frames: Sequence[SourceFrame] = ()) -> str:
+    """``custom__paged_lookup (id 302, step 9, made at max_steps.py:30)``."""
     parts = [f"id {op.id}"] if op.id is not None else []
     if op.step is not None:
         parts.append(f"step {op.step}")
+    if frames:
+        parts.append(f"made at {frames[0].file.rsplit('/', 1)[-1]}:{frames[0].line}")
     return f"{op.name} ({', '.join(parts)})" if parts else op.name
-
-
-def source_text(frames: Sequence[SourceFrame]) -> str:
-    """`` made at max_steps.py:30``, or nothing."""
-    if not frames:
-        return ""
-    return f", made at {frames[0].file.rsplit('/', 1)[-1]}:{frames[0].line}"
 
 
 def no_fault(modes: Modes, ops: int) -> Conclusion:
@@ -95,7 +90,7 @@ def by_share(
     verb = "likely caused" if confidence == "likely" else "is the first suspect for"
     among = f"{window.size_outer} ops that can be guilty"
     statement = (
-        f"{place(first.op)}{source_text(first.source)} {verb} the {kind_words(fault.kind)}: "
+        f"{place(first.op, first.source)} {verb} the {kind_words(fault.kind)}: "
         f"{first.share:.0%} of the suspicion over {among}. The report itself came late."
     )
     return Conclusion(confidence=confidence, cause_class=cause_class(fault), suspect=1, statement=statement)
@@ -109,7 +104,7 @@ def proven(
     if suspect is None:
         statement = f"{what[0].upper()}{what[1:]}: {fault.text}"
     else:
-        statement = f"{place(suspect.op)}{source_text(suspect.source)} caused the {what}: {why}."
+        statement = f"{place(suspect.op, suspect.source)} caused the {what}: {why}."
     return Conclusion(
         confidence="proven",
         cause_class=cause_class(fault),

@@ -27,23 +27,35 @@ _MAX_SANITIZE = (
 
 
 def next_steps(
-    fault: FaultRecord | None, confidence: Confidence, modes: Modes, advice: list[Advice], has_ops: bool
+    fault: FaultRecord | None,
+    confidence: Confidence,
+    modes: Modes,
+    advice: list[Advice],
+    *,
+    has_ops: bool,
 ) -> list[NextStep]:
     """Commands in the order in which they should be tried."""
-    steps = [
-        NextStep(command=one.command, why=f"line {one.line}: {one.text}")
-        for one in advice
-        if one.command is not None
-    ]
+    own = _own_steps(fault, confidence, modes, has_ops=has_ops)
+    told = {one.command: one for one in advice if one.command and not _said_better(one.command, own)}
+    return [NextStep(command=text, why=f"line {one.line}: {one.text}") for text, one in told.items()] + own
+
+
+def _own_steps(
+    fault: FaultRecord | None, confidence: Confidence, modes: Modes, *, has_ops: bool
+) -> list[NextStep]:
     if fault is None:
-        return steps + _for_clean(modes)
-    if fault.kind == "configuration":
-        return steps
+        return _for_clean(modes)
     if fault.kind == "nan":
-        return steps + _for_nan(modes)
+        return _for_nan(modes)
     if fault.kind in _ADDRESS:
-        return steps + _for_address(confidence, has_ops=has_ops)
-    return steps
+        return _for_address(confidence, has_ops=has_ops)
+    return []
+
+
+def _said_better(command: str, steps: list[NextStep]) -> bool:
+    """Whether a step of ours sets all that the log's own advice sets, and more."""
+    words = command.replace("=", ",").split(",")
+    return any(all(word in step.command for word in words) for step in steps)
 
 
 def _for_clean(modes: Modes) -> list[NextStep]:
