@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from analyzer.errors import InputError
-from analyzer.parse.ir_file import IrKernel, parse_ir
+from analyzer.grammar import GrammarError
+from analyzer.parse.ir_file import IrKernel, IrModule, parse_ir
 from analyzer.schema import TensorInfo
 
 _ENDING = ".mojo"
@@ -31,12 +32,19 @@ def read_ir(paths: Sequence[Path]) -> IrTypes:
     packages: list[str] = []
     for path in paths:
         for file in _files(path):
-            module = parse_ir(file.read_text(encoding="utf-8", errors="replace"))
+            module = _parse(file)
             kernels.extend(module.kernels)
             packages.extend(module.packages)
     if paths and not kernels:
         raise InputError(f"--ir {paths[0]}: no kernel with fusion information; give the <graph>.mojo file")
     return IrTypes(by_name=_by_name(kernels), packages=tuple(dict.fromkeys(packages)))
+
+
+def _parse(file: Path) -> IrModule:
+    try:
+        return parse_ir(file.read_text(encoding="utf-8", errors="replace"))
+    except GrammarError as error:
+        raise InputError(f"--ir {file}: not a <graph>.mojo file of ir-output-dir: {error}") from error
 
 
 def _files(path: Path) -> list[Path]:
@@ -51,7 +59,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _by_name(kernels: Sequence[IrKernel]) -> dict[str, tuple[TensorInfo, ...]]:
-    found: dict[str, set[tuple[TensorInfo, ...]]] = {}
+    """Names whose kernels all have the same operand types; for others the name alone cannot tell."""
+    found: dict[str, list[tuple[TensorInfo, ...]]] = {}
     for kernel in kernels:
-        found.setdefault(kernel.name, set()).add(kernel.tensors)
-    return {name: types.pop() for name, types in found.items() if len(types) == 1}
+        found.setdefault(kernel.name, []).append(kernel.tensors)
+    return {name: types[0] for name, types in found.items() if all(one == types[0] for one in types)}
