@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+import polars as pl
 
 from analyzer.ingest.load import Loaded
 from analyzer.readings import Readings
@@ -13,15 +15,11 @@ def account(loaded: Sequence[Loaded], readings: Readings) -> Accounting:
     """Divide all lines into record heads, record bodies, losses and the ignored rest.
 
     A line that is several things counts as the first of: op head, parsed, body of a record, unrecognised.
+    What other writers print between the lines of an op's body counts as body, unless it is one of these.
     """
     total = sum(one.total_lines for one in loaded)
-    parsed = continuation = unrecognised = 0
-    for one in loaded:
-        source = one.source.index
-        heads = int(one.ops["line"].n_unique())
-        parsed += heads + len(readings.parsed[source])
-        continuation += one.body_lines + len(readings.continuation[source])
-        unrecognised += len(readings.unrecognised[source])
+    counts = [_count(one, readings) for one in loaded]
+    parsed, continuation, unrecognised = (sum(column) for column in zip(*counts, strict=True))
     return Accounting(
         total_lines=total,
         parsed=parsed,
@@ -29,3 +27,47 @@ def account(loaded: Sequence[Loaded], readings: Readings) -> Accounting:
         unrecognised=unrecognised,
         ignored=total - parsed - continuation - unrecognised,
     )
+
+
+def _count(one: Loaded, readings: Readings) -> tuple[int, int, int]:
+    """Parsed, continuation and unrecognised lines of one source."""
+    source = one.source.index
+    heads = one.ops["line"].unique().sort()
+    parsed = _without(_series(readings.parsed[source]), heads)
+    bodies = _Bodies(one.ops)
+    told = _without(_series(readings.continuation[source]), heads, parsed)
+    lost = _without(_series(readings.unrecognised[source]), heads, parsed, told)
+    several = one.ops["process"].n_unique() > 1  # the body of a process ends before its own next head
+    body_lines = bodies.total - bodies.count(parsed) - (bodies.count(heads) if several else 0)
+    outside = told.len() - bodies.count(told)
+    return heads.len() + parsed.len(), body_lines + outside, lost.len() - bodies.count(lost)
+
+
+def _series(lines: Collection[int]) -> pl.Series:
+    return pl.Series(sorted(lines), dtype=pl.UInt32)
+
+
+def _without(lines: pl.Series, *others: pl.Series) -> pl.Series:
+    for other in others:
+        lines = lines.filter(~lines.is_in(other.implode()))
+    return lines
+
+
+class _Bodies:
+    """The lines behind op heads up to ``body_last``; those of interleaved processes overlap."""
+
+    def __init__(self, ops: pl.DataFrame) -> None:
+        spans = ops.filter(pl.col("body_last").is_not_null()).sort("line")
+        self._heads = spans["line"]
+        self._reach = spans["body_last"].cum_max()
+        before = self._reach.shift(1).fill_null(0)
+        begins = before.zip_with(before > self._heads, self._heads)
+        self.total = int((self._reach - begins).sum())
+
+    def count(self, lines: pl.Series) -> int:
+        """How many of these lines are in a body."""
+        if self._heads.is_empty() or lines.is_empty():
+            return 0
+        opened = self._heads.search_sorted(lines, side="left").cast(pl.Int64) - 1
+        reach = self._reach.gather(opened.clip(0))
+        return int(((opened >= 0) & (reach >= lines)).sum())

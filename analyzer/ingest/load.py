@@ -51,7 +51,6 @@ class Loaded(msgspec.Struct, kw_only=True):
     ops: pl.DataFrame
     cut_ops: pl.DataFrame
     reader: LineReader
-    body_lines: int
     notes: list[str]
 
 
@@ -78,7 +77,7 @@ def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
     slow = gated.filter(has_op)
     closers = _closers(path, found.closers, slow, source.index)
     ops = pl.concat([_ops_from_heads(clean, source.index), _ops_from_lines(slow)]).sort("line")
-    ops, body_lines = _with_bodies(ops, closers)
+    ops = _with_bodies(ops, closers)
     return Loaded(
         source=source,
         total_lines=found.total_lines,
@@ -86,7 +85,6 @@ def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
         ops=ops.filter(pl.col("id").is_not_null()),
         cut_ops=ops.filter(pl.col("id").is_null()).select("line", "name"),
         reader=LineReader(path, source.index, found.total_lines),
-        body_lines=body_lines,
         notes=[*source.notes, *notes],
     )
 
@@ -210,14 +208,14 @@ def _closers(path: Path, raw: pl.DataFrame, slow: pl.DataFrame, source: int) -> 
     return more.filter(starts[0] | starts[1]).select("process", "line").sort("line")
 
 
-def _with_bodies(ops: pl.DataFrame, closers: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Attach the last line of each multi-line record, and count the lines of all bodies.
+def _with_bodies(ops: pl.DataFrame, closers: pl.DataFrame) -> pl.DataFrame:
+    """Attach the last line of each multi-line record.
 
     A record has a body if its detail is empty (observed.md 2) and a closing line of the same process comes
     before the next record of that process.
     """
     if closers.is_empty() or ops.is_empty():
-        return ops.with_columns(pl.lit(None, dtype=pl.UInt32).alias("body_last")), 0
+        return ops.with_columns(pl.lit(None, dtype=pl.UInt32).alias("body_last"))
     processes = ops["process"].unique()
     if processes.len() == 1:
         own = closers.filter(pl.col("process") == processes[0])["line"]
@@ -234,8 +232,7 @@ def _with_bodies(ops: pl.DataFrame, closers: pl.DataFrame) -> tuple[pl.DataFrame
     empty = pl.col("detail").is_in(blank.implode())
     inside = pl.col("next_line").is_null() | (pl.col("body_last") < pl.col("next_line"))
     joined = joined.with_columns(pl.when(empty & inside).then("body_last").alias("body_last"))
-    total = joined.select((pl.col("body_last") - pl.col("line")).sum()).item()
-    return joined.select(*ops.columns, "body_last"), int(total or 0)
+    return joined.select(*ops.columns, "body_last")
 
 
 def _next_closers(ops: pl.DataFrame, closers: pl.Series) -> pl.DataFrame:
