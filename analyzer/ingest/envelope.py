@@ -119,10 +119,15 @@ def strip(lines: pl.DataFrame) -> pl.DataFrame:
     frame = lines.select(
         pl.col("source").cast(pl.UInt16), pl.col("line").cast(pl.UInt32), pl.col("raw").fill_null("")
     )
-    touched = frame.get_column("raw").str.contains(f"{_CONTROL}|{_KNOWN}")
-    touched |= _is_glued(frame.get_column("raw")) | _has_orphan(frame.get_column("raw"))
+    raw = frame.get_column("raw")
+    touched = raw.str.contains(f"{_CONTROL}|{_KNOWN}") | _is_glued(raw) | _has_orphan(raw)
     if not touched.any():
         return _plain(frame)
+    return _strip_touched(frame, touched)
+
+
+def _strip_touched(frame: pl.DataFrame, touched: pl.Series) -> pl.DataFrame:
+    """Strip the rows of ``touched`` and put them back between the others."""
     numbered = frame.with_row_index("at").with_columns(pl.col("at").cast(pl.UInt64) * 2**_PIECE_BITS)
     found = _peel_all(numbered.filter(touched).select(pl.col("raw").alias("text"), "at"))
     whole = numbered.filter(touched)
