@@ -98,7 +98,7 @@ def _cut_ops(one: Loaded, result: Readings) -> set[int]:
                 one.source.index,
                 line,
                 "max_ops",
-                f"[OP] ... {name}",
+                name if name.startswith("[OP]") else f"[OP] ... {name}",
                 why="op record without an id: cut off",
                 count=1,
             )

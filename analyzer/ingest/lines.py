@@ -17,6 +17,10 @@ OP = "[OP] "
 CLOSERS = (";target=", "[fused from ")  # last line of a multi-line op record (observed.md 2)
 _META = frozenset(r"\.+*?()|[]{}^$#&-~")
 _LINE = pl.col("raw")
+# The frames of op bodies are most of an op log and hold no space; neither does any text worth reading. The
+# cheap test runs first and the literals only on what is left: pushing both filters down would join them
+# into one that runs everything on every line (54 literals: 4.3 against 3.2 s of processor time a GB).
+_CHEAP_FILTER_FIRST = pl.QueryOptFlags(predicate_pushdown=False)
 
 
 class Scan(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,14 +55,16 @@ def scan(path: Path, literals: Sequence[str]) -> Scan:
     lines = pl.scan_lines(path, name="raw", row_index_name="line", row_index_offset=1, glob=False)
     is_op = _LINE.str.starts_with(OP)
     is_closer = _LINE.str.starts_with(CLOSERS[0]) | _LINE.str.starts_with(CLOSERS[1])
+    worth_reading = lines.filter(~is_op & _LINE.str.contains(" ", literal=True))
     total, heads, closers, gated = pl.collect_all(
         [
             lines.select(pl.len()),
             split_heads(lines.filter(is_op)),
             lines.filter(is_closer).select("line"),
-            lines.filter(~is_op & _LINE.str.contains(literal_pattern([OP, *literals]))),
+            worth_reading.filter(_LINE.str.contains(literal_pattern([OP, *literals]))),
         ],
         engine="streaming",
+        optimizations=_CHEAP_FILTER_FIRST,
     )
     return Scan(total_lines=int(total.item()), op_heads=heads, closers=closers, gated=gated)
 
@@ -72,10 +78,10 @@ def split_heads(lines: pl.LazyFrame) -> pl.LazyFrame:
     Returns:
         line, head (cat), id (u64, null if there is none: a cut or foreign text), detail (cat).
     """
-    cut = lines.with_columns(_LINE.str.split_exact("[id=", 1).alias("s")).select(
+    cut = lines.with_columns(_LINE.str.splitn("[id=", 2).alias("s")).select(
         "line",
         pl.col("s").struct[0].cast(pl.Categorical).alias("head"),
-        pl.col("s").struct[1].str.split_exact("]", 1).alias("s"),
+        pl.col("s").struct[1].str.splitn("]", 2).alias("s"),
     )
     return cut.select(
         "line",

@@ -24,8 +24,8 @@ from analyzer.ingest.source import Source
 _CRI_PART = re.compile(rb"(?m)^\S+ (?:stdout|stderr) [FP] ")
 _CRI_PARTIALS = (" stdout P ", " stderr P ")
 _DOCKER_JSON = re.compile(rb'(?m)^\{"log":"')
-_UNCLEAN = "\x1b|\r|\x00|\\[OP\\] (?:LAUNCH|COMPLETE) .*\\[OP\\] "
-_OPS_FROM_HEAD = r"^\[OP\] (?:LAUNCH|COMPLETE) "
+_HEAD = r"^\[OP\] (?:LAUNCH|COMPLETE) "
+_UNCLEAN = r"[\x1b\r\x00]|.\[OP\] "  # control characters, or a second record in the line
 
 OPS_SCHEMA = {
     "source": pl.UInt16(),
@@ -71,7 +71,7 @@ def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
         found = scanning.scan(path, literals)
     if path.stat().st_size != source.plain_bytes and path == source.path:
         return load(_snapshot(source, spool), literals, spool)
-    clean, unclean = _split_unclean(path, found.op_heads)
+    clean, unclean = _split_unclean(path, found.op_heads, literals)
     gated = _stripped(source.index, pl.concat([found.gated, unclean]).sort("line"))
     has_op = pl.col("text").str.contains("[OP] ", literal=True)
     slow = gated.filter(has_op)
@@ -81,7 +81,7 @@ def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
     return Loaded(
         source=source,
         total_lines=found.total_lines,
-        gated=gated.filter(~has_op),
+        gated=gated.filter(~has_op | pl.col("text").str.contains_any(list(literals))),
         ops=ops.filter(pl.col("id").is_not_null()),
         cut_ops=ops.filter(pl.col("id").is_null()).select("line", "name"),
         reader=LineReader(path, source.index, found.total_lines),
@@ -127,23 +127,28 @@ def _snapshot(source: Source, spool: Path) -> Source:
     )
 
 
-def _split_unclean(path: Path, heads: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _split_unclean(
+    path: Path, heads: pl.DataFrame, literals: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Op heads that the cut at two literals may have read wrongly go back as raw lines.
 
-    Only distinct heads and details are looked at: a few hundred texts for a million records.
+    So do those that another writer's text is glued to. Only distinct heads and details are looked at: a few
+    hundred texts for a million records.
     """
-    odd_head = _distinct_matching(heads["head"], f"{_UNCLEAN}|^\\[OP\\] (?:[^LC]|L[^A]|C[^O])")
-    odd_detail = _distinct_matching(heads["detail"], f"{_UNCLEAN}|\\[OP\\] |\\[id=")
+    odd = "|".join((_UNCLEAN, *([scanning.literal_pattern(literals)] if literals else [])))
+    head = _distinct(heads["head"])
+    detail = _distinct(heads["detail"])
+    odd_head = head.filter(head.str.contains(odd) | ~head.str.contains(_HEAD)).cast(pl.Categorical)
+    odd_detail = detail.filter(detail.str.contains(rf"{odd}|^\[OP\] |\[id=")).cast(pl.Categorical)
     if not (odd_head.len() or odd_detail.len()):
         return heads, pl.DataFrame(schema={"line": pl.UInt32, "raw": pl.String})
-    odd = pl.col("head").is_in(odd_head.implode()) | pl.col("detail").is_in(odd_detail.implode())
-    lines = heads.filter(odd.fill_null(False))["line"]
-    return heads.filter(~odd.fill_null(False)), scanning.lines_at(path, lines)
+    is_odd = pl.col("head").is_in(odd_head.implode()) | pl.col("detail").is_in(odd_detail.implode())
+    lines = heads.filter(is_odd.fill_null(False))["line"]
+    return heads.filter(~is_odd.fill_null(False)), scanning.lines_at(path, lines)
 
 
-def _distinct_matching(column: pl.Series, pattern: str) -> pl.Series:
-    distinct = column.unique().drop_nulls()
-    return distinct.filter(distinct.cast(pl.String).str.contains(pattern))
+def _distinct(column: pl.Series) -> pl.Series:
+    return column.unique().drop_nulls().cast(pl.String)
 
 
 def _stripped(source: int, raw: pl.DataFrame) -> pl.DataFrame:
@@ -156,7 +161,7 @@ def _ops_from_heads(heads: pl.DataFrame, source: int) -> pl.DataFrame:
     names = names.select(
         "head",
         pl.col("text").str.starts_with("[OP] LAUNCH").alias("launch"),
-        pl.col("text").str.replace(_OPS_FROM_HEAD, "").str.strip_chars().cast(pl.Categorical).alias("name"),
+        pl.col("text").str.replace(_HEAD, "").str.strip_chars().cast(pl.Categorical).alias("name"),
     )
     joined = heads.join(names, on="head", how="left", maintain_order="left")
     return joined.select(
@@ -164,7 +169,7 @@ def _ops_from_heads(heads: pl.DataFrame, source: int) -> pl.DataFrame:
         pl.lit("").alias("process"),
         "line",
         "launch",
-        "id",
+        pl.when(pl.col("detail").is_not_null()).then("id").alias("id"),  # no "]": cut off inside the number
         "name",
         "detail",
         pl.lit(None, dtype=pl.Int64).alias("time_ns"),
@@ -174,12 +179,15 @@ def _ops_from_heads(heads: pl.DataFrame, source: int) -> pl.DataFrame:
 
 
 def _ops_from_lines(gated: pl.DataFrame) -> pl.DataFrame:
-    """``OPS`` of payloads that hold ``[OP] `` anywhere; two records in one line give two rows."""
+    """``OPS`` of payloads that hold ``[OP] `` anywhere; two records in one line give two rows.
+
+    A payload that begins like a record and goes on otherwise was cut off: it gives a row without id.
+    """
     pieces = (
         gated.lazy()
         .with_columns(pl.col("text").str.extract_all(r"\[OP\] (?:[^\[]|\[[^O]|\[O[^P])*").alias("raw"))
         .explode("raw")
-        .filter(pl.col("raw").str.contains(_OPS_FROM_HEAD))
+        .filter(pl.col("raw").str.contains(_HEAD) | pl.col("text").str.starts_with(pl.col("raw")))
     )
     keep = ["source", "process", "time_ns", "clock", "stream"]
     cut = pieces.with_columns(
@@ -189,8 +197,8 @@ def _ops_from_lines(gated: pl.DataFrame) -> pl.DataFrame:
     ).select(
         *keep,
         "line",
-        (pl.col("g").struct[0] == "LAUNCH").alias("launch"),
-        pl.col("g").struct[1].str.strip_chars().cast(pl.Categorical).alias("name"),
+        (pl.col("g").struct[0] == "LAUNCH").fill_null(False).alias("launch"),
+        pl.coalesce(pl.col("g").struct[1], "raw").str.strip_chars().cast(pl.Categorical).alias("name"),
         pl.col("g").struct[2].cast(pl.UInt64, strict=False).alias("id"),
         pl.col("g").struct[3].fill_null("").cast(pl.Categorical).alias("detail"),
     )
@@ -240,6 +248,7 @@ def _next_closers(ops: pl.DataFrame, closers: pl.Series) -> pl.DataFrame:
     following = closers.search_sorted(ops["line"], side="right")
     return ops.with_columns(
         pl.col("line").shift(-1).alias("next_line"),
-        closers.gather(pl.select(pl.when(following < closers.len()).then(following)).to_series())
-        .alias("body_last"),
+        closers.gather(pl.select(pl.when(following < closers.len()).then(following)).to_series()).alias(
+            "body_last"
+        ),
     )

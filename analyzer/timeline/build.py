@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
-from analyzer.timeline.match import has_untagged_writers, mark_runs, match_completions, split_lanes
+from analyzer.timeline.match import mark_runs, match_completions, split_lanes, untagged_writers
 from analyzer.timeline.nesting import nest
 from analyzer.timeline.steps import mark_steps
 
@@ -26,14 +26,26 @@ def build_timeline(ops: pl.DataFrame, marks: pl.DataFrame) -> Timeline:
         marks: source, process, line of step marks.
 
     Returns:
-        ``TIMELINE`` by (source, process, run, launch_line), null meanings as in ``analyzer.model``.
+        ``TIMELINE`` by (source, launch_line), null meanings as in ``analyzer.model``.
     """
     ops = mark_runs(ops)
-    untagged = not ops.is_empty() and has_untagged_writers(ops)
-    if untagged:
-        ops = pl.concat(
-            [split_lanes(part) for part in ops.partition_by("source", "process", maintain_order=True)]
-        )
+    owner = ["source", "process"]
+    mixed = untagged_writers(ops)
+    if mixed.height:
+        several = ops.join(mixed, on=owner, how="semi", maintain_order="left")
+        lanes = [split_lanes(part) for part in several.partition_by(owner, maintain_order=True)]
+        ops = pl.concat([ops.join(mixed, on=owner, how="anti", maintain_order="left"), *lanes])
     timeline, unmatched = match_completions(ops)
     timeline = mark_steps(nest(timeline), marks)
-    return Timeline(ops=timeline, unmatched_completions=unmatched, untagged_writers=untagged)
+    if mixed.height:
+        timeline = _without_steps(timeline, mixed)
+    return Timeline(ops=timeline, unmatched_completions=unmatched, untagged_writers=mixed.height > 0)
+
+
+def _without_steps(timeline: pl.DataFrame, mixed: pl.DataFrame) -> pl.DataFrame:
+    """Several writers in one stream are at different steps, and no line tells whose mark it is."""
+    found = timeline.join(
+        mixed.with_columns(pl.lit(True).alias("mixed")), on=mixed.columns, how="left", maintain_order="left"
+    )
+    step = pl.when(pl.col("mixed").is_null()).then("step")
+    return found.with_columns(step.alias("step")).drop("mixed")

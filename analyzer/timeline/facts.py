@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
@@ -19,6 +20,7 @@ _BODY_LIMIT = 600  # a fused op of dozens of source ops with deep stacks; more i
 _MXNXK = "INFO::: MxNxK: "
 _DTYPES = "INFO::: Data types: "
 _OP = "[OP] "
+_TARGET = re.compile(r"(?:^|;)target=([a-z]+(?::\d+)?)")  # another writer's text can be glued to it
 # Frames below these belong to the framework: the op was made by the frame that called into them
 # (observed.md 2: frames keep the last three path parts only).
 _LIBRARY = (
@@ -67,8 +69,8 @@ def _int(value: object) -> int | None:
 
 
 def _device_of(detail: str) -> str | None:
-    part = next((one for one in detail.split(";") if one.startswith("target=")), None)
-    return part.removeprefix("target=").strip() if part else None
+    found = _TARGET.search(detail)
+    return found.group(1) if found else None
 
 
 def read_details(rows: Iterable[Mapping[str, object]], lines: Lines) -> dict[int, OpDetail]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 _RESTART_DROP = 4096  # ids of one run may print slightly out of order (threads); a restart drops far
+_THREADS = 64  # the first ids of that many threads may print in any order, id 0 not first
 _LANE_LIMIT = 400_000  # untagged writers are told apart row by row: only for logs that a person can mix
 
 
@@ -19,7 +20,9 @@ def mark_runs(ops: pl.DataFrame) -> pl.DataFrame:
     """
     own = pl.col("id").cast(pl.Int64)
     before = pl.when("launch").then(own).forward_fill().shift(1)
-    restart = pl.col("launch") & before.is_not_null() & ((own == 0) | (before - own > _RESTART_DROP))
+    zero = pl.col("launch") & (own == 0)
+    again = zero & ((zero.cum_sum() > 1) | (before > _THREADS))
+    restart = pl.col("launch") & before.is_not_null() & (again | (before - own > _RESTART_DROP))
     run = restart.fill_null(False).cast(pl.UInt32).cum_sum().alias("run")
     if _single_writer(ops):
         return ops.with_columns(run)
@@ -30,10 +33,23 @@ def _single_writer(ops: pl.DataFrame) -> bool:
     return ops.is_empty() or (ops["process"].n_unique() == 1 and ops["source"].n_unique() == 1)
 
 
-def has_untagged_writers(ops: pl.DataFrame) -> bool:
-    """Whether one process key covers several writers: the same id is launched twice within one run."""
-    launches = ops.filter("launch")
-    return _repeats(launches, _key(ops))
+def untagged_writers(ops: pl.DataFrame) -> pl.DataFrame:
+    """Process keys that cover several writers: source, process.
+
+    Told by what one process cannot print: an id launched twice within one run, an earlier run that goes on
+    with its next id after id 0 came again, or a completion there of an op that was open in that run.
+    """
+    launches, owner = ops.filter("launch"), ["source", "process"]
+    if ops["run"].max() in {None, 0} and not _repeats(launches, _key(ops)):
+        return launches.select(owner).clear()
+    run = [*owner, "run"]
+    repeated = launches.filter(pl.struct(*run, "id").is_duplicated())
+    reached = launches.group_by(run).agg(pl.col("id").max().alias("reached")).with_columns(pl.col("run") + 1)
+    jumps = launches.filter(pl.col("id") > pl.col("id").shift(1).over(owner) + 1)
+    resumed = jumps.join(reached, on=run).filter(pl.col("id") == pl.col("reached") + 1)
+    foreign = ops.filter(~pl.col("launch")).join(launches, on=[*run, "id", "name"], how="anti")
+    late = foreign.join(launches.with_columns(pl.col("run") + 1), on=[*run, "id", "name"], how="semi")
+    return pl.concat([found.select(owner) for found in (repeated, resumed, late)]).unique()
 
 
 def _key(ops: pl.DataFrame) -> list[str]:

@@ -26,7 +26,7 @@ def nest(timeline: pl.DataFrame) -> pl.DataFrame:
     if timeline.select(pl.struct(group).n_unique()).item() == 1:
         return _nest_one(timeline)
     parts = timeline.partition_by(group, maintain_order=True)
-    return pl.concat([_nest_one(part) for part in parts])
+    return pl.concat([_nest_one(part) for part in parts]).sort("source", "launch_line", maintain_order=True)
 
 
 def _nest_one(part: pl.DataFrame) -> pl.DataFrame:

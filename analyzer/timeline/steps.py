@@ -25,9 +25,8 @@ def mark_steps(timeline: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     group = ["source", "process"]
     if timeline.select(pl.struct(group).n_unique()).item() == 1:
         return _one_process(timeline, marks)
-    return pl.concat(
-        [_one_process(part, marks) for part in timeline.partition_by(group, maintain_order=True)]
-    )
+    parts = [_one_process(part, marks) for part in timeline.partition_by(group, maintain_order=True)]
+    return pl.concat(parts).sort("source", "launch_line", maintain_order=True)
 
 
 def _one_process(part: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -44,18 +43,28 @@ def _one_process(part: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     for piece in pieces:
         numbered.append(piece.with_columns(pl.col("step") + shift))
         shift += int(piece["step"].max() or 0) + 1 if piece["step"].null_count() < piece.height else 0  # type: ignore[arg-type]
-    return pl.concat(numbered)
+    return pl.concat(numbered).sort("launch_line", maintain_order=True)
 
 
 def _by_period(run: pl.DataFrame) -> pl.DataFrame:
     """Steps from the period of the outer op names; null if the sequence does not repeat."""
     outer = run.filter(pl.col("parent").is_null())
-    period = find_period(outer["name"])
+    period = find_period(outer["name"]) or _period_before_open_op(outer)
     if period is None:
         return run.with_columns(pl.lit(None, dtype=pl.Int32).alias("step"))
     starts = outer["launch_line"].gather_every(period)
     position = starts.search_sorted(run["launch_line"], side="right").cast(pl.Int32) - 1
     return run.with_columns(position.alias("step"))
+
+
+def _period_before_open_op(outer: pl.DataFrame) -> int | None:
+    """The period of a log that ends inside an op: what that op encloses looks like outer ops there."""
+    open_ops = outer["completion_line"].is_null().arg_true()
+    if open_ops.is_empty():
+        return None
+    period = find_period(outer["name"].head(open_ops[0]))
+    ends_soon = period is not None and outer.height - open_ops[0] <= period
+    return period if ends_soon else None
 
 
 def find_period(names: pl.Series) -> int | None:
