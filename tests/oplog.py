@@ -59,7 +59,7 @@ def text(lines: Sequence[str]) -> bytes:
 
 @contextmanager
 def loaded(
-    data: bytes | Sequence[str], literals: Sequence[str] = (), name: str = "serve.log"
+    data: bytes | Sequence[str], literals: Sequence[str] = (MARK,), name: str = "serve.log"
 ) -> Iterator[Loaded]:
     """The first two stages on the bytes (or lines) of one file."""
     with TemporaryDirectory() as folder:
@@ -83,7 +83,7 @@ def mark_frame(lines: Sequence[tuple[int, str]]) -> pl.DataFrame:
 
 def timeline(data: bytes | Sequence[str], *, marks: bool = False) -> Timeline:
     """The timeline of one file; ``marks``: the executor's lines are known, as the witness tells them."""
-    with loaded(data, [MARK]) as one:
+    with loaded(data) as one:
         found = one.gated.filter(pl.col("text") == MARK).select("line", "process").rows() if marks else []
         return build_timeline(one.ops, mark_frame(found))
 

@@ -57,6 +57,11 @@ class Loaded(msgspec.Struct, kw_only=True):
 def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
     """Scan ``source`` and take the envelopes off what passed the gate.
 
+    Args:
+        source: The input.
+        literals: The union of all witnesses' gates, not empty.
+        spool: Folder for copies.
+
     Raises:
         InputError: The file vanished or cannot be read.
     """
@@ -135,7 +140,7 @@ def _split_unclean(
     So do those that another writer's text is glued to. Only distinct heads and details are looked at: a few
     hundred texts for a million records.
     """
-    odd = "|".join((_UNCLEAN, *([scanning.literal_pattern(literals)] if literals else [])))
+    odd = f"{_UNCLEAN}|{scanning.literal_pattern(literals)}"
     head = _distinct(heads["head"])
     detail = _distinct(heads["detail"])
     odd_head = head.filter(head.str.contains(odd) | ~head.str.contains(_HEAD)).cast(pl.Categorical)

@@ -187,7 +187,8 @@ class _Gathered(msgspec.Struct, frozen=True, kw_only=True):
         """Facts of one outer op with the ops it encloses."""
         name, first = str(row["name"]), _int(row["launch_line"]) or 0
         detail, expr = self.details[first], self.names[name]
-        device = detail.device or next((d for one in inner if (d := op_ref(one).device)), None)
+        told = op_ref(row).device or detail.device
+        device = told or next((d for one in inner if (d := op_ref(one).device)), None)
         frames = [frame for stack in detail.stacks if (frame := user_frame(stack))]
         return OpFacts(
             ref=op_ref(row, device),
