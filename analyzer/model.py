@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
+import polars as pl
 
 from analyzer.schema import FaultKind, Loss, NanCoverage, OpRef, SourceFrame, TensorInfo, Trust, Value
 
@@ -137,14 +138,6 @@ class FaultRecord(Value):
     advice: bool = False
 
 
-class StepMark(Value):
-    """A line that the graph executor prints once at the start of each execution."""
-
-    source: int
-    process: str
-    line: int
-
-
 class ModeRecord(Value):
     """A switch whose state the text shows: ``name`` is a field of ``schema.Modes``."""
 
@@ -163,16 +156,26 @@ class Advice(Value):
     command: str | None = None
 
 
-Record = FaultRecord | StepMark | ModeRecord | Advice
+Record = FaultRecord | ModeRecord | Advice
+
+
+STEP_MARKS = {"source": pl.UInt16(), "process": pl.String(), "line": pl.UInt32()}
 
 
 class Reading(msgspec.Struct, kw_only=True):
-    """What one witness read: records, and which lines it took as heads or as bodies of records."""
+    """What one witness read: records, and which lines it took as heads or as bodies of records.
+
+    ``step_marks``: source u16, process str, line u32 of lines that an executor prints once at the start of
+    each execution (a frame: a long log has ten thousands). ``not_mine``: gated lines that are understood to
+    be another program's text; they count as ignored, not as lost.
+    """
 
     records: list[Record] = []
     parsed: list[int] = []
     continuation: list[int] = []
+    not_mine: list[int] = []
     losses: list[Loss] = []
+    step_marks: pl.DataFrame | None = None
 
 
 class TrustDecision(Value):

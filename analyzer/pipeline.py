@@ -17,7 +17,7 @@ from analyzer.errors import UsageError
 from analyzer.ingest.load import OPS_SCHEMA, Loaded, load
 from analyzer.ingest.source import open_sources
 from analyzer.ir import IrTypes, read_ir
-from analyzer.model import Advice, FaultRecord, ModeRecord, StepMark
+from analyzer.model import Advice, FaultRecord, ModeRecord
 from analyzer.readings import Readings, read_witnesses
 from analyzer.schema import (
     SCHEMA_VERSION,
@@ -78,16 +78,7 @@ def analyze(paths: list[str], options: Options | None = None) -> Result:
 
 def _timeline(loaded: list[Loaded], readings: Readings) -> Timeline:
     ops = pl.concat([one.ops for one in loaded]) if loaded else pl.DataFrame(schema=OPS_SCHEMA)
-    marks = [record for record in readings.records if isinstance(record, StepMark)]
-    frame = pl.DataFrame(
-        {
-            "source": [mark.source for mark in marks],
-            "process": [mark.process for mark in marks],
-            "line": [mark.line for mark in marks],
-        },
-        schema={"source": pl.UInt16, "process": pl.String, "line": pl.UInt32},
-    )
-    return build_timeline(ops, frame)
+    return build_timeline(ops, readings.step_marks)
 
 
 def _check_process(timeline: Timeline, options: Options) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from analyzer.ingest.load import Loaded
-from analyzer.model import Reading, Record
+from analyzer.model import STEP_MARKS, Reading, Record
 from analyzer.schema import Loss
 from analyzer.witness import Witness, witnesses
 
@@ -26,6 +26,19 @@ class Readings(msgspec.Struct, kw_only=True):
     losses: list[Loss]
     losses_omitted: int
     witnesses: dict[int, list[str]]
+    step_marks: pl.DataFrame
+
+
+class _Lines(msgspec.Struct):
+    """What became of the lines of one source. A line can be in several: the first of these counts."""
+
+    parsed: set[int]
+    continuation: set[int]
+    lost: set[int]
+    not_mine: set[int]
+
+    def taken(self) -> set[int]:
+        return self.parsed | self.continuation | self.lost | self.not_mine
 
 
 def read_witnesses(loaded: Sequence[Loaded]) -> Readings:
@@ -34,7 +47,14 @@ def read_witnesses(loaded: Sequence[Loaded]) -> Readings:
     A gated line that no witness took is a ``Loss`` of the first witness whose gate it passed.
     """
     result = Readings(
-        records=[], parsed={}, continuation={}, unrecognised={}, losses=[], losses_omitted=0, witnesses={}
+        records=[],
+        parsed={},
+        continuation={},
+        unrecognised={},
+        losses=[],
+        losses_omitted=0,
+        witnesses={},
+        step_marks=pl.DataFrame(schema=STEP_MARKS),
     )
     for one in loaded:
         _read_source(one, result)
@@ -46,32 +66,37 @@ def read_witnesses(loaded: Sequence[Loaded]) -> Readings:
 
 def _read_source(one: Loaded, result: Readings) -> None:
     source = one.source.index
-    parsed, continuation, lost = set[int](), set[int](), set[int]()
+    lines = _Lines(parsed=set(), continuation=set(), lost=set(), not_mine=set())
     offered: list[tuple[Witness, pl.DataFrame]] = []
     for witness in witnesses():
-        lines = one.gated.filter(pl.col("text").str.contains_any(list(witness.gates)))
-        if lines.is_empty():
+        gated = one.gated.filter(pl.col("text").str.contains_any(list(witness.gates)))
+        if gated.is_empty():
             continue
-        reading = witness.read(lines, one.reader)
-        offered.append((witness, lines))
-        _take(reading, result, parsed, continuation, lost)
+        reading = witness.read(gated, one.reader)
+        offered.append((witness, gated))
+        _take(reading, gated, result, lines)
         if reading.parsed or reading.records:
             result.witnesses.setdefault(source, []).append(witness.name)
-    lost |= _untaken(source, offered, parsed | continuation | lost, result)
-    lost |= _cut_ops(one, result)
-    result.parsed[source] = parsed
-    result.continuation[source] = continuation - parsed
-    result.unrecognised[source] = lost - parsed - continuation
+    lines.lost |= _untaken(source, offered, lines.taken(), result)
+    lines.lost |= _cut_ops(one, result)
+    result.parsed[source] = lines.parsed
+    result.continuation[source] = lines.continuation - lines.parsed
+    result.unrecognised[source] = lines.lost - lines.parsed - lines.continuation
 
 
-def _take(
-    reading: Reading, result: Readings, parsed: set[int], continuation: set[int], lost: set[int]
-) -> None:
+def _take(reading: Reading, gated: pl.DataFrame, result: Readings, lines: _Lines) -> None:
+    """Keep what a reader gave. A loss stands for all lines of the same text."""
     result.records.extend(reading.records)
     result.losses.extend(reading.losses)
-    parsed.update(reading.parsed)
-    continuation.update(reading.continuation)
-    lost.update(loss.line for loss in reading.losses)
+    lines.parsed.update(reading.parsed)
+    lines.continuation.update(reading.continuation)
+    lines.not_mine.update(reading.not_mine)
+    lines.lost.update(loss.line for loss in reading.losses)
+    repeated = [loss.text for loss in reading.losses if loss.count > 1]
+    if repeated:
+        lines.lost.update(gated.filter(pl.col("text").is_in(repeated))["line"].to_list())
+    if reading.step_marks is not None:
+        result.step_marks = pl.concat([result.step_marks, reading.step_marks])
 
 
 def _untaken(

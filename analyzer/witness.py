@@ -28,7 +28,8 @@ class Witness(Value):
     """A program whose output we can read.
 
     ``gates``: literals for the one vectorised gate over raw lines; no regular expressions. A literal
-    must survive JSON escaping and colour codes, so it holds no quotes, backslashes or non-ASCII.
+    must survive JSON escaping and colour codes, so it holds no quotes, backslashes or non-ASCII. A line
+    without any space is never offered (such lines are the frames of op bodies).
     Prefer a literal that only this witness prints: a gated text that the reader does not understand
     is a counted ``Loss``.
     ``read``: takes the ``LINES`` frame (model.py) of this witness's gated lines of ONE source, ordered

@@ -49,7 +49,7 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001  (all th
     losses = Losses(NAME)
     reading = Reading()
     for told in by_process(read_distinct(frame, _read_line, losses, key=_message)):
-        reading.continuation.extend(one.line.number for one in told if one.value.rule == _FOREIGN)
+        reading.not_mine.extend(one.line.number for one in told if one.value.rule == _FOREIGN)
         for dump in _split(told):
             reading.records.extend(_records(dump))
             for line in dump.lines:

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from analyzer.grammar import parse, token_text
-from analyzer.model import Advice, FaultRecord, Line, ModeRecord, Reading, StepMark
+from analyzer.model import STEP_MARKS, Advice, FaultRecord, Line, ModeRecord, Reading
 from analyzer.parse.source_stack import innermost_user, traceback_before
 from analyzer.parse.switch_setting import Setting, parse_settings
 from analyzer.schema import NanCoverage
@@ -16,11 +16,10 @@ from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses, Told, by_process, read_distinct
 
 NAME = "max_modes"
+# A step begins with PLAN; the numbers in the plan's indented lines are of no use (observed.md 6).
 NAN_CHECK, PLAN, POISON = "NanCheckPass: ", "mgp.buffer.plan stats:", "DEBUG_ALLOC_POISON"
 LOG_LEVEL, OPTION = "Invalid log level (", "; ignoring"
 _OPTION_HEAD = "unknown option "
-FETCHED = 50  # bodies and tracebacks of a process; the numbers in a buffer plan are not used
-_PLAN_LINES = 5  # Total Allocations ... Memory Saved
 _BEFORE_LINES = 400
 _SWITCHES = (
     "MODULAR_DE",  # MODULAR_DEBUG, MODULAR_DEVICE_CONTEXT_SYNC_MODE
@@ -48,10 +47,6 @@ class _Option(msgspec.Struct):
     name: str
 
 
-class _Plan(msgspec.Struct):
-    """The graph executor begins an execution."""
-
-
 class _Noise(msgspec.Struct):
     """Understood, and of no use to the analysis (observed.md 19)."""
 
@@ -60,17 +55,21 @@ class _Mention(msgspec.Struct):
     """A sentence that names a switch: advice that another reader takes, or a switch of no use to us."""
 
 
-_Said = _Mention | _NanCheck | _LogLevel | _Option | _Plan | _Noise | tuple[Setting, ...]
+_Said = _Mention | _NanCheck | _LogLevel | _Option | _Noise | tuple[Setting, ...]
 
 
 def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     """Read the gated lines of one source. A mode is recorded where it first shows."""
     losses = Losses(NAME)
     reader = _Reader(fetch)
-    told: list[Told[_Said]] = read_distinct(frame, _read_text, losses)
+    is_plan = pl.col("text").str.contains(PLAN, literal=True)
+    plans = frame.filter(is_plan)
+    told: list[Told[_Said]] = read_distinct(frame.filter(~is_plan), _read_text, losses)
     for lines in by_process(told):
         reader.process(lines)
     reading = reader.reading
+    reading.step_marks = plans.select(*STEP_MARKS)
+    reading.parsed.extend(plans["line"].to_list())
     reading.records.extend(reader.modes.values())
     reading.records.sort(key=lambda record: record.line)
     reading.parsed = sorted(set(reading.parsed))
@@ -81,8 +80,6 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
 
 def _read_text(line: str) -> _Said | None:
     """What a line says; null = another program's text with one of our words in it."""
-    if PLAN in line:
-        return _Plan()
     if NAN_CHECK in line:
         checked, of, stride, graph = _tokens("nan_check", line[line.index(NAN_CHECK) :])
         return _NanCheck(graph=graph.removeprefix("@"), checked=int(checked), of=int(of), stride=int(stride))
@@ -116,18 +113,14 @@ class _Reader:
 
     def process(self, told: Sequence[Told[_Said]]) -> None:
         """The lines of one process, in order."""
-        plans = 0
         refused: dict[str, int] = {}
         for one in told:
             said, line = one.value, one.line
             if isinstance(said, _Mention):
-                self.reading.continuation.append(line.number)
+                self.reading.not_mine.append(line.number)
                 continue
             self.reading.parsed.append(line.number)
-            if isinstance(said, _Plan):
-                plans += 1
-                self._plan(line, with_body=plans <= FETCHED)
-            elif isinstance(said, _LogLevel):
+            if isinstance(said, _LogLevel):
                 self._refused(one, said, refused)
             elif isinstance(said, _Option):
                 advice = Advice(source=line.source, line=line.number, text=said.text)
@@ -144,17 +137,6 @@ class _Reader:
     def _mode(self, line: Line, name: str, value: bool | str | NanCoverage, key: object = None) -> None:
         record = ModeRecord(source=line.source, line=line.number, name=name, value=value)
         self.modes.setdefault((name, key or value), record)
-
-    def _plan(self, line: Line, *, with_body: bool) -> None:
-        """A step begins; the indented lines of the plan belong to its line (observed.md 6)."""
-        mark = StepMark(source=line.source, process=line.process, line=line.number)
-        self.reading.records.append(mark)
-        if not with_body:
-            return
-        for after in self.fetch.after(line.number, line.process, _PLAN_LINES):
-            if not after.text.startswith("  ") or ": " not in after.text:
-                break
-            self.reading.continuation.append(after.number)
 
     def _refused(self, one: Told[_Said], said: _LogLevel, seen: dict[str, int]) -> None:
         """A refused log level stops the program; the right spelling is in the text (observed.md 1)."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.model import Advice, FaultRecord, ModeRecord, Reading, StepMark
+from analyzer.model import Advice, FaultRecord, ModeRecord, Reading
 from analyzer.schema import NanCoverage
-from analyzer.witnesses.max_modes import FETCHED, WITNESS
+from analyzer.witnesses.max_modes import WITNESS
 from tests.witnesses.conftest import MemoryLog, Reader
 
 PLAN = """\
@@ -64,22 +64,21 @@ def test_nan_check_says_how_much_it_looked_at(read: Reader) -> None:
     assert modes(read(WITNESS, NAN)) == {"nan_check": coverage}
 
 
-def test_buffer_plan_marks_a_step_and_its_lines_belong_to_it(read: Reader) -> None:
+def marks(reading: Reading) -> list[int]:
+    assert reading.step_marks is not None
+    return reading.step_marks["line"].to_list()
+
+
+def test_buffer_plan_marks_a_step(read: Reader) -> None:
+    """Its indented lines hold numbers of no use here: they count as ignored."""
     reading = read(WITNESS, f"loaded\n{PLAN}\n[OP] LAUNCH x [id=0] \n{PLAN}")
-    assert [r.line for r in reading.records if isinstance(r, StepMark)] == [2, 9]
-    assert reading.continuation == [3, 4, 5, 6, 7, 10, 11, 12, 13, 14]
+    assert (marks(reading), reading.parsed, reading.continuation) == ([2, 9], [2, 9], [])
 
 
-def test_a_buffer_plan_that_another_writer_cuts_keeps_what_stands_at_once(read: Reader) -> None:
-    lines = PLAN.split("\n")
-    assert read(WITNESS, [*lines[:3], "[OP] LAUNCH x [id=0] ", *lines[3:]]).continuation == [2, 3]
-
-
-def test_steps_of_a_long_run_cost_few_fetches() -> None:
+def test_steps_of_a_long_run_cost_no_fetch() -> None:
     log = MemoryLog(PLAN.split("\n") * 1000)
     reading = WITNESS.read(log.gated(WITNESS), log)
-    assert len([r for r in reading.records if isinstance(r, StepMark)]) == 1000
-    assert log.fetches == FETCHED
+    assert (len(marks(reading)), log.fetches) == (1000, 0)
 
 
 def test_a_refused_option_is_advice(read: Reader) -> None:
@@ -130,7 +129,7 @@ def test_a_sentence_that_mentions_a_switch_sets_nothing(read: Reader, line: str)
     """It is understood, so no loss; and no head, so that the witness is not listed for it."""
     reading = read(WITNESS, line)
     assert (reading.records, reading.parsed, reading.losses) == ([], [], [])
-    assert reading.continuation == [1]
+    assert reading.not_mine == [1]
 
 
 def test_launch_blocking_can_be_off(read: Reader) -> None:
