@@ -133,4 +133,4 @@ def test_other_coredumps_are_none_of_ours(read: Reader, text: str) -> None:
     """Understood as somebody else's, so no loss."""
     reading = read(WITNESS, text)
     assert (reading.records, reading.parsed, reading.losses) == ([], [], [])
-    assert reading.continuation == [1]
+    assert reading.not_mine == [1]
