@@ -13,14 +13,13 @@ import contextlib
 import gzip
 import io
 import lzma
-import shutil
 import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, BinaryIO, cast
 
 import msgspec
 import zstandard
@@ -29,7 +28,11 @@ from analyzer.errors import InputError
 
 STDIN = "-"
 SNIFF_BYTES = 65_536  # enough to tell text from binary and to see the envelope of a log
-BINARY_SHARE = 0.10  # logs with NUL runs or broken UTF-8 stay below; ELF, tensors, archives are far above
+_CHUNK_BYTES = 1 << 20
+_ZSTD_BYTES = 1 << 14  # compressed; repetitive logs grow a thousandfold
+BINARY_SHARE = 0.10  # control bytes: logs stay below; ELF and pickles are above
+NUL_SHARE = 0.30  # sparse logs have runs of NUL, tensors and UTF-16 without mark are NUL for a third or more
+UNDECODABLE_SHARE = 0.30
 _MAGIC = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\x00", "xz"), (b"BZh", "bzip2"))
 _BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x08\x1b\x07\x00")
@@ -109,8 +112,8 @@ def _spooled(index: int, name: str, file: IO[bytes], spool: Path, *, size: int |
     notes: list[str] = []
     with target.open("wb") as out:
         try:
-            with _decompressor(kind, reader) as plain:
-                shutil.copyfileobj(plain, out, 1 << 20)
+            for chunk in _plain_chunks(kind, reader):
+                _write(out, chunk, name)
         except (EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError) as error:
             if kind is None or not out.tell():
                 raise InputError(f"{name}: cannot be read as {kind or 'a file'}: {error}") from error
@@ -130,17 +133,42 @@ def _spooled(index: int, name: str, file: IO[bytes], spool: Path, *, size: int |
     )
 
 
-def _decompressor(kind: str | None, file: IO[bytes]) -> contextlib.AbstractContextManager[IO[bytes]]:
-    if kind == "gzip":
-        return cast(contextlib.AbstractContextManager[IO[bytes]], gzip.GzipFile(fileobj=file))
-    if kind == "xz":
-        return lzma.LZMAFile(file)
-    if kind == "bzip2":
-        return bz2.BZ2File(file)
+def _write(out: BinaryIO, chunk: bytes, name: str) -> None:
+    try:
+        out.write(chunk)
+    except OSError as error:
+        where = Path(out.name).parent.parent
+        raise InputError(f"{name}: no room for a plain copy in {where} (set TMPDIR): {error}") from error
+
+
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
+    "gzip": lambda file: gzip.GzipFile(fileobj=file),
+    "xz": lzma.LZMAFile,
+    "bzip2": bz2.BZ2File,
+}
+
+
+def _plain_chunks(kind: str | None, file: IO[bytes]) -> Iterator[bytes]:
+    """The plain bytes of a stream; an error comes only after all that stands before it."""
     if kind == "zstd":
-        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        return cast(contextlib.AbstractContextManager[IO[bytes]], reader)
-    return contextlib.nullcontext(file)
+        yield from _zstd_chunks(file)
+        return
+    with _OPENERS.get(kind or "", contextlib.nullcontext)(file) as plain:
+        while chunk := plain.read1(_CHUNK_BYTES):  # read() would drop what it has when the end is missing
+            yield chunk
+
+
+def _zstd_chunks(file: IO[bytes]) -> Iterator[bytes]:
+    """All frames of a zstd stream. Its own stream reader takes a missing end for the end."""
+    decoder = None
+    while data := file.read(_ZSTD_BYTES):
+        while data:
+            decoder = decoder or zstandard.ZstdDecompressor().decompressobj()
+            yield decoder.decompress(data)
+            data = decoder.unused_data if decoder.eof else b""
+            decoder = None if decoder.eof else decoder
+    if decoder is not None:
+        raise EOFError("the end of the last frame is missing")
 
 
 def _check_text(name: str, sample: bytes) -> None:
@@ -151,9 +179,17 @@ def _check_text(name: str, sample: bytes) -> None:
         )
     if sample.startswith(_BOMS):
         return
-    odd = sum(byte < 32 and byte not in _TEXT_CONTROLS for byte in sample)
-    if odd > BINARY_SHARE * len(sample) or sample.count(0) > 0.3 * len(sample):
+    if _is_binary(sample):
         raise InputError(
             f"{name}: is a binary file, not a log; a GPU core dump is read with"
             ' cuda-gdb -batch -ex "target cudacore FILE" -ex "info cuda kernels" > gpu.txt'
         )
+
+
+def _is_binary(sample: bytes) -> bool:
+    """Random bytes (weights, archives) have 9 % control bytes, foreign encodings of text have none."""
+    size = len(sample)
+    odd = sum(byte < 32 and byte not in _TEXT_CONTROLS for byte in sample)
+    undecodable = sample.decode("utf-8", errors="replace").count("\N{REPLACEMENT CHARACTER}")
+    foreign = undecodable > UNDECODABLE_SHARE * size and odd > 0.02 * size
+    return odd > BINARY_SHARE * size or sample.count(0) > NUL_SHARE * size or foreign
