@@ -41,14 +41,33 @@ def open_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
     inside = ops.filter((launch > span.begin_line) & (launch < span.end_line)).tail(WINDOW_LIMIT)
     before = ops.filter(launch <= span.begin_line)
     facts = gather_facts(inside, before, reader, known.types)
-    on_device = [op for op in facts if not (op.ref.device or "").startswith("cpu")] or facts
-    on_host = [op for op in facts if op not in on_device]
+    elsewhere = {op.launch_line: why for op in facts if (why := _other_device(op, fault))}
+    if len(elsewhere) == len(facts):  # no op is left that could have failed: the device was read wrongly
+        elsewhere = {}
+    on_device = [op for op in facts if op.launch_line not in elsewhere]
     return OpenWindow(
         span=span,
         facts=on_device,
         window=_value(inside, on_device, span) if on_device else None,
-        cleared=_cleared(ops, span, reported, on_host),
+        cleared=_cleared(
+            ops,
+            span,
+            reported,
+            [ClearedOp(op=op.ref, reason=why) for op in facts if (why := elsewhere.get(op.launch_line))],
+        ),
     )
+
+
+def _other_device(op: OpFacts, fault: FaultRecord) -> str | None:
+    """Why an op cannot have caused a fault of a device, or null."""
+    device = op.ref.device
+    if device is None or op.ref.device == fault.device:
+        return None
+    if device.startswith("cpu"):
+        return "runs on the host, not on the device"
+    if fault.device is not None and not fault.device.startswith("cpu"):
+        return f"runs on {device}, the fault is of {fault.device}"
+    return None
 
 
 def _span(
@@ -80,7 +99,7 @@ def _value(inside: pl.DataFrame, facts: Sequence[OpFacts], span: Span) -> Window
     )
 
 
-def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, on_host: Sequence[OpFacts]) -> Cleared:
+def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, elsewhere: Sequence[ClearedOp]) -> Cleared:
     before = ops.filter(pl.col("launch_line") <= span.begin_line).height
     after = ops.filter(pl.col("launch_line") >= span.end_line).height
     named_ops, reasons = [], []
@@ -93,8 +112,8 @@ def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, on_host: Seque
         reasons.append(f"{launches(after)} from the reported one on: never ran")
     elif after:
         reasons.append(f"{launches(after)} after the report: never ran")
-    named_ops.extend(ClearedOp(op=op.ref, reason="runs on the host, not on the device") for op in on_host)
-    return Cleared(count=before + after + len(on_host), ops=named_ops, reasons=reasons)
+    named_ops.extend(elsewhere)
+    return Cleared(count=before + after + len(elsewhere), ops=named_ops, reasons=reasons)
 
 
 def launches(count: int) -> str:

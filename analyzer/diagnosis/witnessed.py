@@ -67,6 +67,11 @@ def late_report(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
         return Finding(conclusion=conclude.undecided(fault, why), cleared=opened.cleared)
     before = ops.filter(pl.col("launch_line") <= opened.span.begin_line).height
     suspects = rank(opened.facts, fault, before)
+    if len(suspects) > 1 and suspects[0].weight == suspects[-1].weight:
+        why = f"nothing in it tells the {len(suspects)} ops apart that were in flight"
+        return Finding(
+            conclusion=conclude.undecided(fault, why), window=opened.window, cleared=opened.cleared
+        )
     untagged = known.timeline.untagged_writers
     conclusion = conclude.by_share(fault, suspects, opened.window, "ranked" if untagged else None)
     if untagged:
