@@ -1,0 +1,181 @@
+"""How sentences are made: parts, citations, and the names of the inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from analyzer.report.request import ReportContext
+from analyzer.report.story.values import Cite, Detail, Part, Sentence
+from analyzer.report.terminal import plain
+from analyzer.schema import Fault, OpRef, Result, Suspect, Value
+
+QUOTE_CHARS = 80
+CITES_SHOWN = 4  # a sentence stays readable; the result has all of them
+TEXT_CHARS = 600
+_FILE_LINE = re.compile(r"[\w./<>-]+\.(?:py|mojo|cpp|cc|cu|cuh|h|log|txt|gz):\d+(?::\d+)?|'[^']{3,120}'")
+
+
+class Scene(Value):
+    """What a section is told from. ``names`` are texts of the log that stand inside our own words."""
+
+    result: Result
+    context: ReportContext
+    detail: Detail
+    inputs: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def scene_of(result: Result, context: ReportContext, detail: Detail) -> Scene:
+    """Gather what all sections need."""
+    return Scene(
+        result=result, context=context, detail=detail, inputs=input_names(result), names=_known_names(result)
+    )
+
+
+def input_names(result: Result) -> tuple[str, ...]:
+    """One name an input: the file name, with its folder where two are called the same."""
+    paths = [PurePosixPath(one.path) for one in result.inputs]
+    short = [path.name or str(path) for path in paths]
+    names = [
+        name if short.count(name) == 1 else "/".join(path.parts[-2:])
+        for name, path in zip(short, paths, strict=True)
+    ]
+    unique = [name if names.count(name) == 1 else f"{name}#{at + 1}" for at, name in enumerate(names)]
+    return tuple(plain(name) for name in unique)
+
+
+def _known_names(result: Result) -> tuple[str, ...]:
+    ops = [suspect.op.name for suspect in result.suspects]
+    ops += [one.op.name for one in result.cleared.ops]
+    if result.conclusion.messenger is not None:
+        ops.append(result.conclusion.messenger.name)
+    kernels = [name for fault in result.faults for name in (fault.kernel, fault.reported_at.kernel) if name]
+    texts = [fault.text for fault in result.faults]
+    names = {name for name in (*ops, *kernels, *texts) if name}
+    return tuple(sorted(names, key=lambda name: (-len(name), name)))
+
+
+def root_of(result: Result) -> Fault | None:
+    """The first root fault."""
+    return next((fault for fault in result.faults if fault.role == "root"), None)
+
+
+def accused_of(result: Result) -> Suspect | None:
+    """The suspect that the conclusion names."""
+    return next((one for one in result.suspects if one.rank == result.conclusion.suspect), None)
+
+
+def clip(text: str, limit: int) -> str:
+    """``text`` cut to ``limit`` characters, with the rest counted."""
+    over = len(text) - limit
+    return text if over <= 0 else f"{text[:limit]}… ({over:,} more characters)"
+
+
+def code(text: str, limit: int = TEXT_CHARS) -> Part:
+    """Text of the log, or text to type: shown as it is, cut with a count."""
+    return Part(text=plain(clip(text, limit)), code=True)
+
+
+def words(text: str) -> Part:
+    """Words of ours."""
+    return Part(text=plain(clip(text, TEXT_CHARS)))
+
+
+def strong(text: str) -> Part:
+    """Words of ours that carry the sentence."""
+    return Part(text=plain(clip(text, TEXT_CHARS)), strong=True)
+
+
+def mixed(scene: Scene, text: str) -> tuple[Part, ...]:
+    """A sentence of the analysis, with the op names, kernels and source places in it as code."""
+    shown = clip(text, TEXT_CHARS)
+    known = "|".join(re.escape(name) for name in scene.names)
+    pattern = re.compile(f"{known}|{_FILE_LINE.pattern}" if known else _FILE_LINE.pattern)
+    parts: list[Part] = []
+    end = 0
+    for match in pattern.finditer(shown):
+        parts += [words(shown[end : match.start()]), code(match.group(), scene.detail.name_chars)]
+        end = match.end()
+    return tuple(part for part in (*parts, words(shown[end:])) if part.text)
+
+
+def _parts(pieces: Iterable[str | Part]) -> tuple[Part, ...]:
+    return tuple(words(piece) if isinstance(piece, str) else piece for piece in pieces)
+
+
+def fact(*pieces: str | Part, cites: Sequence[Cite]) -> Sentence:
+    """What the log says."""
+    return Sentence(parts=_parts(pieces), kind="fact", cites=tuple(cites))
+
+
+def inference(*pieces: str | Part, cites: Sequence[Cite]) -> Sentence:
+    """What follows from the log."""
+    return Sentence(parts=_parts(pieces), kind="inference", cites=tuple(cites))
+
+
+def gap(*pieces: str | Part) -> Sentence:
+    """What the log does not tell."""
+    return Sentence(parts=_parts(pieces), kind="gap")
+
+
+def advice(*pieces: str | Part) -> Sentence:
+    """What to do."""
+    return Sentence(parts=_parts(pieces), kind="advice")
+
+
+def cite_whole(result: Result) -> tuple[Cite, ...]:
+    """All inputs, looked through from end to end."""
+    return tuple(Cite(input=at) for at in range(min(len(result.inputs), CITES_SHOWN)))
+
+
+def cite_fault(fault: Fault) -> Cite:
+    """The text of a fault."""
+    first = fault.text.split("\n", 1)[0]
+    last = fault.last_line if fault.last_line > fault.line else None
+    return Cite(input=fault.input, line=fault.line, last_line=last, quote=first[:QUOTE_CHARS] or None)
+
+
+def cite_op(op: OpRef) -> tuple[Cite, ...]:
+    """The launch record of an op; nothing where the log has none."""
+    if op.line is None:
+        return ()
+    return (Cite(input=op.input, line=op.line, quote=op.name[:QUOTE_CHARS] if op.id is not None else None),)
+
+
+def cite_lines(source: int, lines: Sequence[int]) -> tuple[Cite, ...]:
+    """Single lines, the first few."""
+    return tuple(Cite(input=source, line=line) for line in lines[:CITES_SHOWN])
+
+
+def named(scene: Scene, op: OpRef) -> tuple[Part, ...]:
+    """``name (id 302, step 9)``."""
+    known = [f"id {op.id}"] if op.id is not None else []
+    known += [f"step {op.step}"] if op.step is not None and op.step >= 0 else []
+    tail = (words(f" ({', '.join(known)})"),) if known else ()
+    return (code(op.name, scene.detail.name_chars), *tail)
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 op``, ``2 ops``, ``2 launches``."""
+    plural = "es" if noun.endswith(("s", "ch")) else "s"
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
+
+
+def percent(share: float) -> str:
+    """A share as a person reads it."""
+    return f"{share:.0%}" if share >= 0.01 or share == 0 else "<1%"
+
+
+def place_of(inputs: Sequence[str], cite: Cite) -> str:
+    """``serve.log:6926`` or ``serve.log:6926-6927``; the bare name for a whole input."""
+    name = inputs[cite.input] if cite.input < len(inputs) else f"input {cite.input}"
+    if cite.line is None:
+        return name
+    return f"{name}:{cite.line}" if cite.last_line is None else f"{name}:{cite.line}-{cite.last_line}"
+
+
+def places_of(inputs: Sequence[str], cites: Sequence[Cite]) -> list[str]:
+    """Each place once, in order."""
+    return list(dict.fromkeys(place_of(inputs, cite) for cite in cites))
