@@ -1,0 +1,124 @@
+"""What keys, people, hosts and requests look like in logs. Group ``x`` is what goes; else the whole match.
+
+A small table instead of a library: the ones that exist are no longer kept (detect-secrets, scrubadub) or
+bring a language model (Presidio). No pattern may backtrack far: logs have long lines.
+"""
+
+from __future__ import annotations
+
+import re
+
+Table = tuple[tuple[str, re.Pattern[str]], ...]
+
+_IS = r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?"  # key=value, "key": "value"
+_MIXED = r"(?=[\w+/.~=-]{0,99}\d)(?=[\w+/.~=-]{0,99}[A-Za-z])[\w+/.~=-]{12,}"  # letters and digits: no number
+_NAME = r"[A-Za-z][A-Za-z0-9._-]{1,80}"
+_HOSTISH = r"(?=[A-Za-z._-]{0,80}[\d.-])[A-Za-z][A-Za-z0-9._-]{2,80}"  # has a digit, dot or hyphen
+_QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
+_BLOCK = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)"
+_KEYWORDS = (
+    "api[_-]?key|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?token|auth[_-]?token|_token|client[_-]?secret"
+)
+_TEXT_KEYS = "prompts?|prompt_text|input_text|user_input|content|query|completion|generated_text|output_text"
+_USER_KEYS = "USER|USERNAME|LOGNAME|SUDO_USER|user|username"
+_HOST_KEYS = "hostname|HOSTNAME|MASTER_ADDR|SLURMD_NODENAME|nodename|node_name"
+_STAMP = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S{8,32})"  # syslog, journal
+_OCTETS = r"\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}"
+_PRIVATE_ZONES = "internal|intranet|lan|corp|local"
+
+
+def _compiled(rows: tuple[tuple[str, str], ...]) -> Table:
+    return tuple((name, re.compile(pattern)) for name, pattern in rows)
+
+
+# Always replaced: no report needs a key.
+SECRETS = _compiled(
+    (
+        ("private-key", rf"(?s){_BLOCK}"),
+        ("private-key", r"(?m)^(?P<x>[A-Za-z0-9+/]{64}=*)$"),  # a line out of the middle of one
+        ("authorization", rf"(?i)\bauthorization{_IS}(?P<x>(?:[a-z]+ )?[^\s\"',]{{4,}})"),
+        ("bearer-token", r"(?i)\bbearer (?P<x>[a-z0-9._~+/=-]{8,})"),
+        ("jwt", r"\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*"),
+        ("aws-key", r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA)[A-Z0-9]{16}\b"),
+        ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{20,})"),
+        ("gitlab-token", r"\bglpat-[\w-]{16,}"),
+        ("hf-token", r"\bhf_[A-Za-z0-9]{16,}"),
+        ("api-key", r"\b(?:sk|pk|rk)-[\w-]{16,}"),
+        ("api-key", r"\b[sr]k_(?:live|test)_\w{10,}"),
+        ("nvidia-key", r"\bnvapi-[\w-]{16,}"),
+        ("google-key", r"\bAIza[\w-]{30,}"),
+        ("slack-token", r"\bxox[abeprs]-[\w-]{10,}"),
+        ("url-password", r"://[^\s/:@]{1,80}:(?P<x>[^\s/@]{1,200})@"),
+        ("password", rf"(?i)(?:password|passwd|passphrase){_IS}(?P<x>[^\s\"',;)]{{4,}})"),
+        ("secret", rf"(?i)(?:{_KEYWORDS}){_IS}(?P<x>{_MIXED})"),
+    )
+)
+
+# Replaced with --redact, each value by the same placeholder wherever it stands.
+NAMES = _compiled(
+    (
+        ("request-text", rf"(?i)\b(?:{_TEXT_KEYS})[\"']?\s{{0,3}}[:=]\s{{0,3}}(?:\[\s?)?(?P<x>{_QUOTED})"),
+        ("email", r"\b[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}\b"),
+        ("user", r"(?<![\w.])/?(?:home|Users)/(?P<x>[A-Za-z0-9._-]{1,64})(?=[/\s:\"',)]|$)"),
+        ("user", r"(?i)\\Users\\(?P<x>[\w.-]{1,64})"),
+        ("user", rf"\b(?:{_USER_KEYS}){_IS}(?P<x>[A-Za-z][\w.-]{{1,31}})"),
+        ("user", r"(?<![\w.])(?P<x>[a-z_][a-z0-9_-]{1,31})@(?=[A-Za-z][\w.-]{1,80}:[~/])"),
+        ("host", rf"(?<=@)(?P<x>{_NAME})(?=:[~/])"),
+        ("host", rf"\b[a-z][a-z0-9+]{{1,9}}://(?:[^\s/@]{{1,264}}@)?(?P<x>{_NAME})"),
+        ("host", rf"\b(?:{_HOST_KEYS}){_IS}(?P<x>{_NAME})"),
+        ("host", rf"(?i)\b(?:host|node|server|instance|pod){_IS}(?P<x>{_HOSTISH})"),
+        ("host", rf"^(?P<x>{_NAME}):\d+:\d+ \[\d+\] NCCL"),
+        ("host", rf"^{_STAMP} (?P<x>{_NAME}) [\w./-]{{1,40}}(?:\[\d+\])?:"),
+        ("host", rf"\bip-{_OCTETS}(?:\.[\w.-]{{1,80}})?"),
+        ("host", rf"\b[A-Za-z0-9][\w-]{{0,62}}(?:\.[A-Za-z0-9-]{{1,62}}){{0,6}}\.(?:{_PRIVATE_ZONES})\b"),
+        ("ip", r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w.-]*\w)"),
+        ("ip", r"(?<![\w:.])(?=[0-9a-fA-F:]{0,39}\d)(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?![\w:])"),
+        ("mac", r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b"),
+        ("gpu-uuid", r"\b(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"),
+    )
+)
+
+KNOWN = frozenset(
+    ["localhost", "localhost.localdomain", "root", "none", "null", "true", "false", "cuda"]
+)  # tell nobody anything
+PUBLIC_HOSTS = (
+    "huggingface.co",
+    "github.com",
+    "pytorch.org",
+    "nvidia.com",
+    "modular.com",
+    "python.org",
+    "pypi.org",
+)
+# A user called so is replaced in paths only: elsewhere it is an ordinary word.
+COMMON = frozenset(
+    [
+        "home",
+        "user",
+        "users",
+        "ubuntu",
+        "admin",
+        "data",
+        "model",
+        "models",
+        "serve",
+        "server",
+        "python",
+        "torch",
+        "test",
+        "work",
+        "main",
+        "build",
+        "shared",
+        "runner",
+        "kernel",
+        "device",
+        "launch",
+        "suspect",
+        "window",
+        "step",
+        "fault",
+        "unknown",
+        "root",
+    ]
+)
