@@ -1,0 +1,90 @@
+"""JUnit XML, so that a CI page shows the incident: one case a replay, or one for the analysis."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+from analyzer.report.limits import encoded
+from analyzer.report.signature import signature
+from analyzer.report.story.telling import clip, input_names, place_of, root_of
+from analyzer.report.story.values import Cite
+from analyzer.report.terminal import plain
+from analyzer.schema import Fault, Replay, Result
+
+TEXT_CHARS = 4_000
+FAILING = frozenset({"confirmed", "confirmed_other_op", "hang", "out_of_memory"})
+SKIPPED = frozenset({"not_replayable"})
+ERRORS = frozenset({"setup_failed"})
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, 2.2
+
+
+def render(result: Result) -> bytes:
+    """One test suite. A verdict that shows the fault again fails its case; "not reproduced" passes."""
+    root = root_of(result)
+    suite = ET.Element("testsuite", name="trace-analyze")
+    if result.replay is not None:
+        _replay_case(suite, result.replay)
+    else:
+        _analysis_case(suite, result, root)
+    cases = list(suite)
+    for outcome, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(attribute, str(sum(case.find(outcome) is not None for case in cases)))
+    suite.set("tests", str(len(cases)))
+    suites = ET.Element("testsuites", name="trace-analyze")
+    suites.append(_with_properties(suite, result))
+    ET.indent(suites)
+    return (
+        b'<?xml version="1.0" encoding="UTF-8"?>\n' + encoded(ET.tostring(suites, encoding="unicode")) + b"\n"
+    )
+
+
+def _with_properties(suite: ET.Element, result: Result) -> ET.Element:
+    made = signature(result)
+    known = {
+        "tool_version": result.tool_version,
+        "confidence": result.conclusion.confidence,
+        "cause_class": result.conclusion.cause_class,
+        "signature": made.id if made else None,
+    }
+    properties = ET.Element("properties")
+    for name, value in known.items():
+        if value is not None:
+            ET.SubElement(properties, "property", name=name, value=_text(value))
+    suite.insert(0, properties)
+    return suite
+
+
+def _analysis_case(suite: ET.Element, result: Result, root: Fault | None) -> None:
+    names = input_names(result)
+    case = ET.SubElement(suite, "testcase", classname="trace-analyze", name="analysis")
+    if root is None:
+        ET.SubElement(case, "system-out").text = _text(result.conclusion.statement)
+        return
+    failure = ET.SubElement(case, "failure", type=root.kind, message=_text(result.conclusion.statement))
+    place = place_of(names, Cite(input=root.input, line=root.line))
+    failure.text = _text(f"{place}: {root.text}")
+
+
+def _replay_case(suite: ET.Element, replay: Replay) -> None:
+    case = ET.SubElement(suite, "testcase", classname="trace-analyze.replay", name="replay")
+    outcome = next(
+        (
+            name
+            for name, verdicts in (("failure", FAILING), ("skipped", SKIPPED), ("error", ERRORS))
+            if replay.verdict in verdicts
+        ),
+        None,
+    )
+    told = _text(replay.statement)
+    if outcome is None:
+        ET.SubElement(case, "system-out").text = f"{_text(replay.verdict)}: {told}"
+    elif outcome == "skipped":
+        ET.SubElement(case, outcome, message=told)
+    else:
+        ET.SubElement(case, outcome, type=_text(replay.verdict), message=told)
+
+
+def _text(text: str) -> str:
+    """Text that XML 1.0 can hold."""
+    return _NOT_XML.sub("\ufffd", plain(clip(text, TEXT_CHARS)))
