@@ -1,0 +1,114 @@
+"""The last analysis of each working directory, kept in the user's state directory; nothing beside the log."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from analyzer.errors import ReplaySetupError
+from analyzer.schema import Result, Value
+
+_APPLICATION = "trace-analyze"
+
+
+class LastAnalysis(Value):
+    """What ``trace-analyze --replay`` alone goes on with. Paths are absolute; ``-`` stays.
+
+    ``command``: the program of the last replay in this directory; empty = there was none.
+    """
+
+    cwd: str
+    inputs: list[str]
+    result: Result
+    command: tuple[str, ...] = ()
+
+
+def state_folder() -> Path:
+    """The user's state directory for this program; it need not exist."""
+    return platformdirs.user_state_path(_APPLICATION)
+
+
+def replay_folder(cwd: Path) -> Path:
+    """Where the attempts of a replay started in a directory leave journal and output."""
+    return state_folder() / "replay" / _key(cwd)
+
+
+def save_last(cwd: Path, inputs: Sequence[str], result: Result, command: Sequence[str] | None = None) -> bool:
+    """Keep an analysis. False = the state directory cannot be written, which harms nothing else.
+
+    Args:
+        cwd: The working directory.
+        inputs: As given.
+        result: The analysis.
+        command: The replayed program; null = keep the one before.
+    """
+    if command is None:
+        before = _read(cwd)
+        command = before.command if before else ()
+    absolute = [path if path == "-" else str((cwd / path).absolute()) for path in inputs]
+    last = LastAnalysis(cwd=str(cwd), inputs=absolute, result=result, command=tuple(command))
+    try:
+        _write(_file(cwd), msgspec.json.encode(last))
+    except OSError:
+        return False
+    return True
+
+
+def load_last(cwd: Path) -> LastAnalysis:
+    """The last analysis made in a directory.
+
+    Raises:
+        ReplaySetupError: There is none, or another version of this program wrote it.
+    """
+    last = _read(cwd)
+    if last is None:
+        raise ReplaySetupError(
+            f"no analysis was made in {cwd} yet: give the log and the program that wrote it, as in: "
+            "trace-analyze serve.log --replay -- python serve.py"
+        )
+    return last
+
+
+def command_for(last: LastAnalysis, given: Sequence[str]) -> list[str]:
+    """The program to replay: the one given, else the one replayed here before.
+
+    Raises:
+        ReplaySetupError: There is neither, and no captured material either.
+    """
+    if given or last.command:
+        return list(given or last.command)
+    log = last.inputs[0] if last.inputs else "serve.log"
+    raise ReplaySetupError(
+        "nothing to replay: the log alone has no code and no tensors. Give the program that wrote it: "
+        f"trace-analyze {log} --replay -- python serve.py; or record a run first: "
+        "trace-analyze record -o serve.log -- python serve.py"
+    )
+
+
+def _key(cwd: Path) -> str:
+    return hashlib.sha256(os.fsencode(cwd.resolve())).hexdigest()[:20]
+
+
+def _file(cwd: Path) -> Path:
+    return state_folder() / "last" / f"{_key(cwd)}.json"
+
+
+def _read(cwd: Path) -> LastAnalysis | None:
+    try:
+        return msgspec.json.decode(_file(cwd).read_bytes(), type=LastAnalysis)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write beside, then rename: a reader never sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(data)
+    Path(file.name).replace(path)
