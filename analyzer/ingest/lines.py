@@ -86,7 +86,8 @@ def split_heads(lines: pl.LazyFrame) -> pl.LazyFrame:
     return cut.select(
         "line",
         "head",
-        pl.col("s").struct[0].cast(pl.UInt64, strict=False).alias("id"),
+        # by way of i64: what no counter reaches is no id, and later stages may subtract
+        pl.col("s").struct[0].cast(pl.Int64, strict=False).cast(pl.UInt64, strict=False).alias("id"),
         pl.col("s").struct[1].cast(pl.Categorical).alias("detail"),
     )
 

@@ -63,8 +63,15 @@ def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
         spool: Folder for copies.
 
     Raises:
-        InputError: The file vanished or cannot be read.
+        InputError: The file vanished, was shortened meanwhile, or cannot be read.
     """
+    try:
+        return _load(source, literals, spool)
+    except FileNotFoundError as error:
+        raise InputError(f"{source.name}: vanished while it was read") from error
+
+
+def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
     path, notes = _scannable(source, spool)
     try:
         found = scanning.scan(path, literals)
@@ -74,8 +81,9 @@ def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
         path, replaced = _rewritten(path, spool / f"{source.index}.utf8.log")
         notes.append(f"{replaced} undecodable bytes replaced by U+FFFD")
         found = scanning.scan(path, literals)
-    if path.stat().st_size != source.plain_bytes and path == source.path:
-        return load(_snapshot(source, spool), literals, spool)
+    size_bytes = path.stat().st_size
+    if path == source.path and size_bytes != source.plain_bytes:
+        return _load(_snapshot(source, size_bytes, spool), literals, spool)
     clean, unclean = _split_unclean(path, found.op_heads, literals)
     gated = _stripped(source.index, pl.concat([found.gated, unclean]).sort("line"))
     has_op = pl.col("text").str.contains("[OP] ", literal=True)
@@ -89,7 +97,7 @@ def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
         gated=gated.filter(~has_op | pl.col("text").str.contains_any(list(literals))),
         ops=ops.filter(pl.col("id").is_not_null()),
         cut_ops=ops.filter(pl.col("id").is_null()).select("line", "name"),
-        reader=LineReader(path, source.index, found.total_lines),
+        reader=LineReader(path, source.index, found.total_lines, size_bytes),
         notes=[*source.notes, *notes],
     )
 
@@ -118,8 +126,12 @@ def _rewritten(path: Path, target: Path) -> tuple[Path, int]:
     return target, done.replaced
 
 
-def _snapshot(source: Source, spool: Path) -> Source:
+def _snapshot(source: Source, size_bytes: int, spool: Path) -> Source:
     """A copy of what was there at first: the file grew while it was read."""
+    if size_bytes < source.plain_bytes:
+        raise InputError(
+            f"{source.name}: was emptied or shortened while it was read; after log rotation give the old file"
+        )
     target = spool / f"{source.index}.snapshot.log"
     with source.path.open("rb") as file, target.open("wb") as out:
         left = source.plain_bytes
@@ -204,7 +216,7 @@ def _ops_from_lines(gated: pl.DataFrame) -> pl.DataFrame:
         "line",
         (pl.col("g").struct[0] == "LAUNCH").fill_null(False).alias("launch"),
         pl.coalesce(pl.col("g").struct[1], "raw").str.strip_chars().cast(pl.Categorical).alias("name"),
-        pl.col("g").struct[2].cast(pl.UInt64, strict=False).alias("id"),
+        pl.col("g").struct[2].cast(pl.Int64, strict=False).cast(pl.UInt64).alias("id"),
         pl.col("g").struct[3].fill_null("").cast(pl.Categorical).alias("detail"),
     )
     order = [name for name in OPS_SCHEMA if name != "body_last"]

@@ -7,7 +7,6 @@ the scan, and what matters is nearly always close to the end.
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right, insort
 from collections import OrderedDict
 from pathlib import Path
@@ -26,12 +25,12 @@ _SEARCH_FACTOR = 32  # with N interleaved writers, look at most this many lines 
 class LineReader:
     """Lines of one source, 1-based. Implements ``analyzer.witness.Fetch``."""
 
-    def __init__(self, path: Path, source: int, total_lines: int) -> None:
+    def __init__(self, path: Path, source: int, total_lines: int, size_bytes: int) -> None:
         self._file = path.open("rb")
         self._source = source
         self._blocks: OrderedDict[int, list[Line]] = OrderedDict()
         self.total_lines = total_lines
-        self._size = self._file.seek(0, os.SEEK_END)
+        self._size = size_bytes  # as scanned: the file may have grown since
         self._open_end = self._size > 0 and self._read(self._size - 1, self._size) != b"\n"
         # (line ends before the offset, offset): the start of line n is behind line end n - 1.
         # A file without a last line end counts as if it had one at its end.

@@ -33,7 +33,7 @@ def reader(data: bytes, total_lines: int) -> Iterator[LineReader]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "serve.log"
         path.write_bytes(data)
-        one = LineReader(path, 0, total_lines)
+        one = LineReader(path, 0, total_lines, len(data))
         try:
             yield one
         finally:
@@ -96,6 +96,18 @@ def test_numbers_outside_the_file_are_clipped() -> None:
         assert one.raw(0, 9) == ["a", "b"]
         assert one.raw(3, 9) == []
         assert one.raw(2, 1) == []
+
+
+def test_what_was_written_after_the_scan_changes_nothing(tmp_path: Path) -> None:
+    """Offsets near the end are counted from the end as it was scanned."""
+    path = tmp_path / "serve.log"
+    path.write_bytes(b"a\nb\nc\nlate\nlater\n")
+    one = LineReader(path, 0, 3, 6)
+    try:
+        assert one.offset(3) == 4
+        assert one.raw(1, 9) == ["a", "b", "c"]
+    finally:
+        one.close()
 
 
 def test_undecodable_bytes_are_replaced_and_offsets_stay() -> None:
