@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Annotated
 import typer
 
 from analyzer import __version__
-from analyzer.errors import AnalyzerError, StrictLossError, UsageError
+from analyzer.errors import AnalyzerError, OutputError, StrictLossError, UsageError
 from analyzer.schema import Result
 
 EXIT_FOUND = 1  # --check: a root fault was found
@@ -38,7 +39,8 @@ def _window(value: str | None) -> tuple[int, int] | None:
     if value is None:
         return None
     first, colon, last = value.partition(":")
-    if not (colon and first.isdigit() and last.isdigit()) or not 0 < int(first) <= int(last):
+    numbers = value.isascii() and first.isdigit() and last.isdigit()
+    if not (colon and numbers and 0 < int(first) <= int(last)):
         raise UsageError(f"--window {value!r}: give the first and last line of the window as FIRST:LAST")
     return int(first), int(last)
 
@@ -84,8 +86,14 @@ def _render(result: Result, output: Format, *, top: int, width: int | None) -> b
 
 
 def _print(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter flushes again
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(EXIT_PIPE) from error
+        raise OutputError(f"standard output: cannot be written: {error.strerror}") from error
 
 
 def _exit(result: Result, *, check: bool, strict: bool) -> None:
@@ -143,14 +151,13 @@ def _arguments(arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Entry point: errors become a message and their exit code; a closed pipe is no error of ours."""
+    """Entry point: errors become a message and their exit code."""
     try:
         app(_arguments(sys.argv[1:]))
     except AnalyzerError as error:
         typer.echo(f"trace-analyze: {error}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_PIPE)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except Exception:  # noqa: BLE001 (the last border: a crash must not look like --check)
+        traceback.print_exc()
+        typer.echo("trace-analyze: this is a bug of ours; please report it with the text above", err=True)
+        sys.exit(AnalyzerError.exit_code)

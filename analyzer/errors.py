@@ -31,3 +31,9 @@ class ReplaySetupError(AnalyzerError):
     """A replay could not be set up."""
 
     exit_code = 5
+
+
+class OutputError(AnalyzerError):
+    """What was found cannot be written."""
+
+    exit_code = 74  # EX_IOERR of sysexits.h
