@@ -1,0 +1,169 @@
+"""A ring read back, and its ops as lines of an op log in MAX's grammar (observed.md 2).
+
+::
+
+    [OP] LAUNCH aten::index_select [id=41]
+    srv/app/serve.py:88:<module>
+    srv/app/model.py:31:forward
+    ;target=cuda:0;self=4x1000xfloat32;dim=0;index=17xint64;index.min=0;index.max=1000
+    [OP] COMPLETE aten::index_select [id=41] target=cuda:0
+
+The head of a record with frames ends in a blank. An op that raised has no ``COMPLETE``.
+"""
+
+from __future__ import annotations
+
+import heapq
+import mmap
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+
+from analyzer.errors import InputError
+from analyzer.record.ops.inputs import evidence, file_name
+from analyzer.record.ops.ring import HEADER, HEADER_BYTES, LENGTH, MAGIC, SLOT, VERSION
+from analyzer.schema import Value
+
+_GONE = b"op\n;target=unknown"  # the text was overwritten: more distinct texts than the arena holds
+
+
+class RingOp(Value):
+    """One op of a ring. ``done_ns`` null = the call had not returned; ``inputs``: see ``inputs.py``."""
+
+    id: int
+    name: str
+    detail: str
+    frames: list[str]
+    launch_ns: int
+    done_ns: int | None
+    thread: int
+    inputs: bytes | None = None
+
+    @property
+    def device(self) -> str:
+        """What ``target=`` says."""
+        return self.detail.removeprefix(";target=").partition(";")[0]
+
+
+class RingDump(Value):
+    """A whole ring; ops by id. Those before ``ops[0].id`` are no longer in it."""
+
+    pid: int
+    started_ns: int
+    ops: list[RingOp]
+
+
+def is_ring(first: bytes) -> bool:
+    """Whether a file that begins with these bytes is a ring."""
+    return first.startswith(MAGIC)
+
+
+def read_ring(path: Path) -> RingDump:
+    """Read the ring of a process that runs or has died.
+
+    Raises:
+        InputError: Missing, or not a ring of this version.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _read(path, data)
+    except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
+        raise InputError(f"{path}: cannot be read as a ring of ops: {error}") from error
+
+
+def _read(path: Path, data: mmap.mmap) -> RingDump:
+    if len(data) < HEADER_BYTES:
+        raise InputError(f"{path}: too short for a ring of ops")
+    magic, version, pid, slots, texts, inputs, text_head, input_head, started_ns = HEADER.unpack_from(data)
+    base = HEADER_BYTES + slots * SLOT.size
+    if magic != MAGIC or version != VERSION or len(data) != base + texts + inputs:
+        raise InputError(f"{path}: not a ring of ops of version {VERSION}")
+    known: dict[int, bytes] = {}
+    ops = []
+    for at in range(HEADER_BYTES, base, SLOT.size):
+        check, launch_ns, done_ns, op, frames, saved, thread, again = SLOT.unpack_from(data, at)
+        if not check or check != again:  # never used, or the process died inside the write
+            continue
+        for place in (op, frames):
+            if place not in known:
+                known[place] = _record(data, base, texts, text_head, place) or b""
+        name, _, detail = (known[op] or _GONE).decode(errors="replace").partition("\n")
+        ops.append(
+            RingOp(
+                id=check - 1,
+                name=name,
+                detail=detail,
+                frames=known[frames].decode(errors="replace").splitlines(),
+                launch_ns=launch_ns,
+                done_ns=done_ns or None,
+                thread=thread,
+                inputs=_record(data, base + texts, inputs, input_head, saved),
+            )
+        )
+    return RingDump(pid=pid, started_ns=started_ns, ops=sorted(ops, key=lambda one: one.id))
+
+
+def _record(data: mmap.mmap, base: int, size: int, head: int, place: int) -> bytes | None:
+    """A record of an arena; null = none, or overwritten since."""
+    if not place or head - place > size:
+        return None
+    start = base + place % size
+    (length,) = LENGTH.unpack_from(data, start)
+    return data[start + LENGTH.size : start + LENGTH.size + length]
+
+
+def render_launch(op: RingOp) -> bytes:
+    """The launch record without its last line end."""
+    closing = op.detail + (evidence(op.inputs) if op.inputs else "")
+    if op.frames:
+        return "\n".join([f"[OP] LAUNCH {op.name} [id={op.id}] ", *op.frames, closing]).encode()
+    return f"[OP] LAUNCH {op.name} [id={op.id}] {closing.removeprefix(';')}".encode()
+
+
+def render_completion(op: RingOp) -> bytes:
+    """The completion record without its line end."""
+    return f"[OP] COMPLETE {op.name} [id={op.id}] target={op.device}".encode()
+
+
+def render_events(ops: Sequence[RingOp], late: Sequence[RingOp] = ()) -> Iterator[tuple[int, bytes]]:
+    """Records with their times in nanoseconds, in order of time.
+
+    Args:
+        ops: By id; launch, and completion where there is one.
+        late: Ops whose completion only is wanted.
+    """
+    launches = [(op.launch_ns, op.id, 0, render_launch(op)) for op in ops]
+    done = [(op.done_ns, op.id, 1, render_completion(op)) for op in [*late, *ops] if op.done_ns is not None]
+    for time_ns, _, _, text in heapq.merge(sorted(launches), sorted(done), key=itemgetter(0, 1, 2)):
+        yield time_ns, text
+
+
+def render_ring(path: Path) -> bytes:
+    """The op log of a ring, without stamps.
+
+    Raises:
+        InputError: Not a ring.
+    """
+    return b"".join(text + b"\n" for _, text in render_events(read_ring(path).ops))
+
+
+def save_inputs(ops: Sequence[RingOp], folder: Path, prefix: str = "") -> int:
+    """Write the saved inputs of each op as a ``.safetensors`` file of its own.
+
+    Args:
+        ops: Those without inputs are skipped.
+        folder: Made if there is something to write.
+        prefix: In front of the file names (``<prefix><id>.safetensors``).
+
+    Returns:
+        Number of files.
+
+    Raises:
+        OSError: They cannot be written.
+    """
+    with_inputs = [op for op in ops if op.inputs]
+    if with_inputs:
+        folder.mkdir(parents=True, exist_ok=True)
+    for op in with_inputs:
+        (folder / file_name(op.id, prefix)).write_bytes(op.inputs or b"")
+    return len(with_inputs)

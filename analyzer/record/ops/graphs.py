@@ -1,0 +1,71 @@
+"""CUDA graphs in the op log: the capture, and each replay, as ops of their own.
+
+While a graph is captured its ops are only written down by the driver; they run at each replay, together. The
+ops of the capture carry ``capture=<graph>``, a replay names that graph: a fault at ``cuda_graph_replay`` is
+one of theirs. Runs in the recorded program.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from analyzer.record.ops.recorder import Recorder
+
+_NAME = "_trace_analyze_name"
+
+
+def watch_graphs(recorder: Recorder, graph_class: Any = None) -> Callable[[], None]:
+    """Log captures and replays.
+
+    Args:
+        recorder: Gets the ops, and ``capture`` while one is under way.
+        graph_class: ``torch.cuda.CUDAGraph``, or a stand-in for it.
+
+    Returns:
+        A function that undoes it.
+    """
+    if graph_class is None:
+        import torch
+
+        graph_class = torch.cuda.CUDAGraph
+    begin, end, replay = graph_class.capture_begin, graph_class.capture_end, graph_class.replay
+    numbers = itertools.count()
+
+    def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        name = f"graph{next(numbers)}"
+        setattr(graph, _NAME, name)
+        ident = recorder.launch(_text("cuda_graph_capture", name), depth=2)
+        result = begin(graph, *args, **kwargs)
+        recorder.returned(ident)
+        recorder.capture = name
+        return result
+
+    def capture_end(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder.capture = None
+        return end(graph, *args, **kwargs)
+
+    def replay_logged(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        ident = recorder.launch(_text("cuda_graph_replay", getattr(graph, _NAME, "unknown")), depth=2)
+        result = replay(graph, *args, **kwargs)
+        recorder.returned(ident)
+        return result
+
+    graph_class.capture_begin, graph_class.capture_end = capture_begin, capture_end
+    graph_class.replay = replay_logged
+
+    def undo() -> None:
+        graph_class.capture_begin, graph_class.capture_end, graph_class.replay = begin, end, replay
+
+    return undo
+
+
+def _text(name: str, graph: str) -> bytes:
+    return f"{name}\n;target={_device()};graph={graph}".encode()
+
+
+def _device() -> str:
+    import torch
+
+    return f"cuda:{torch.cuda.current_device()}" if torch.cuda.is_available() else "cuda"

@@ -1,0 +1,133 @@
+"""Notes ops of one process: numbers them, finds their texts, hands them to the ring or the log file.
+
+Knows nothing of how a launch was met (dispatch mode, Triton hook, CUDA graph). Runs in the recorded program.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Protocol
+
+from analyzer.record.ops.frames import Stacks
+from analyzer.record.ops.ring import Ring
+from analyzer.record.ops.settings import INPUT_BYTES, RING_SUFFIX, TEXT_BYTES
+
+KNOWN_OPS = 1 << 15  # distinct operand lists; a growing KV cache makes new ones at every step
+
+
+class Sink(Protocol):
+    """Where ops go. Both calls return after the kernel of the operating system has the bytes."""
+
+    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None) -> None:
+        """Before the launch."""
+
+    def returned(self, ident: int) -> None:
+        """After the call returned."""
+
+    def close(self) -> None:
+        """No op comes any more."""
+
+
+class LogSink:
+    """Writes every record in full, at once: for programs whose whole history is wanted."""
+
+    def __init__(self, path: str, inputs: str, *, stamps: bool = False) -> None:
+        """Open the log; a file there is replaced.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._inputs = Path(inputs)
+        self._stamps = stamps
+        self._open: dict[int, bytes] = {}
+
+    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None) -> None:
+        """Write the launch record, and the inputs beside the log."""
+        name, _, detail = op.partition(b"\n")
+        target = detail.removeprefix(b";target=").partition(b";")[0]
+        if inputs is not None:
+            from analyzer.record.ops.inputs import evidence, file_name
+
+            detail += evidence(inputs).encode()
+            self._inputs.mkdir(parents=True, exist_ok=True)
+            (self._inputs / file_name(ident)).write_bytes(inputs)
+        head = b"[OP] LAUNCH %b [id=%d] " % (name, ident)
+        body = b"\n%b\n%b" % (frames, detail) if frames else detail[1:]
+        self._open[ident] = b"[OP] COMPLETE %b [id=%d] target=%b" % (name, ident, target)
+        self._write(head + body)
+
+    def returned(self, ident: int) -> None:
+        """Write the completion record."""
+        self._write(self._open.pop(ident, b""))
+
+    def close(self) -> None:
+        """Close the log."""
+        os.close(self._fd)
+
+    def _write(self, record: bytes) -> None:
+        if self._stamps:
+            seconds, fraction = divmod(time.time_ns(), 1_000_000_000)
+            day = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+            stamp = f"{day}.{fraction:09d}Z stderr F ".encode()
+            record = stamp + record.replace(b"\n", b"\n" + stamp)
+        os.write(self._fd, record + b"\n")  # one call: records of threads do not mix
+
+
+class Recorder:
+    """All ops of this process. After a fork the child begins a ring of its own."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.capture: str | None = None  # name of the CUDA graph that is being captured
+        self._sink = sink
+        self._ids = itertools.count()  # next() is atomic: threads share it
+        self._stacks = Stacks()
+        self._texts: dict[Hashable, bytes] = {}
+
+    @property
+    def texts(self) -> dict[Hashable, bytes]:
+        """Texts by operand key, for those who make them; they keep below ``KNOWN_OPS``."""
+        if len(self._texts) >= KNOWN_OPS:
+            self._texts.clear()
+        return self._texts
+
+    def launch(self, op: bytes, inputs: bytes | None = None, depth: int = 1) -> int:
+        """Note an op before it is launched.
+
+        Args:
+            op: ``signature.Operands.text``.
+            inputs: ``inputs.pack_inputs``, or null.
+            depth: Frames between this call and the innermost one of interest.
+
+        Returns:
+            Its id, for ``returned``.
+        """
+        ident = next(self._ids)
+        if self.capture is not None:
+            op += b";capture=" + self.capture.encode()
+        frame = sys._getframe(depth)  # noqa: SLF001 - the documented way to the caller
+        self._sink.launch(ident, op, self._stacks.text(frame), inputs)
+        return ident
+
+    def returned(self, ident: int) -> None:
+        """Note that the call of an op returned."""
+        self._sink.returned(ident)
+
+    def replace_sink(self, sink: Sink) -> None:
+        """Go on elsewhere, from id 0."""
+        self._sink = sink
+        self._ids = itertools.count()
+
+    def close(self) -> None:
+        """Close the sink."""
+        self._sink.close()
+
+
+def ring_for_process(folder: str, slots: int) -> Ring:
+    """A ring named after this process, in ``folder``."""
+    return Ring(str(Path(folder) / f"{os.getpid()}{RING_SUFFIX}"), slots, TEXT_BYTES, INPUT_BYTES)

@@ -1,0 +1,131 @@
+"""The ring of the last ops, in a file that is mapped into the recorded process.
+
+What is in a mapped file outlives the process: SIGKILL, SIGSEGV and abort lose nothing that was written
+before. An op costs one 64-byte slot; its texts (name with operands, Python frames) are written once and
+pointed to, because a server launches a million ops with about a thousand distinct texts (observed.md,
+"Speeds").
+
+Layout, little-endian: header of 128 bytes, ``slots`` slots, an arena of texts, an arena of inputs. A place in
+an arena is its offset in the endless stream of bytes ever written there (from 1; 0 = none): it is at
+``place % size``, and still there if ``head - place <= size``. A record there is a u32 length and its bytes,
+never across the arena's end. A slot is valid if its first and last word are equal; they are ``id + 1``.
+
+Imports nothing but the standard library: it runs in the Python of the recorded program.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import threading
+import time
+from pathlib import Path
+
+MAGIC = b"TAOPRING"
+VERSION = 1
+HEADER = struct.Struct("<8sIIQQQQQQ")  # magic, version, pid, slots, text size, input size, heads, start time
+HEADER_BYTES = 128
+HEADS_AT = 40  # offset of the two heads in the header
+SLOT = struct.Struct("<QqqQQQQQ")  # id + 1, launch_ns, done_ns, op text, frames, inputs, thread, id + 1
+DONE_AT = 16  # offset of done_ns in a slot
+LENGTH = struct.Struct("<I")
+_WORD = struct.Struct("<Q")
+_TIME = struct.Struct("<q")
+KNOWN_TEXTS = 1 << 16  # places that are remembered; more distinct texts than this and they are written again
+
+
+class Ring:
+    """Writer. One for each process; threads share it."""
+
+    def __init__(self, path: str, slots: int, text_bytes: int, input_bytes: int) -> None:
+        """Make the file. It is sparse: pages that are not used take no disk.
+
+        Args:
+            path: A file there is replaced.
+            slots: Ops that are kept.
+            text_bytes: Size of the text arena.
+            input_bytes: Size of the input arena; 0 = none.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        self.path = path
+        self._slots = slots
+        self._sizes = (text_bytes, input_bytes)
+        self._bases = (HEADER_BYTES + slots * SLOT.size, HEADER_BYTES + slots * SLOT.size + text_bytes)
+        self._heads = [1, 1]
+        self._lock = threading.Lock()
+        self._places: dict[bytes, int] = {}
+        with Path(path).open("wb+") as file:
+            file.truncate(self._bases[1] + input_bytes)
+            self._map = mmap.mmap(file.fileno(), 0)
+        fields = (VERSION, os.getpid(), slots, text_bytes, input_bytes, *self._heads, time.time_ns())
+        HEADER.pack_into(self._map, 0, MAGIC, *fields)
+
+    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None) -> None:
+        """Note that an op is about to be launched.
+
+        Args:
+            ident: From 0, one more each time.
+            op: Its line: name, line end, details.
+            frames: Its Python stack, a line a frame; may be empty.
+            inputs: Saved inputs (``inputs.py``); null = none.
+        """
+        op_place = self._place(op)
+        frames_place = self._place(frames) if frames else 0
+        inputs_place = self._append(1, inputs) if inputs is not None else 0
+        check = ident + 1
+        SLOT.pack_into(
+            self._map,
+            HEADER_BYTES + ident % self._slots * SLOT.size,
+            check,
+            time.time_ns(),
+            0,
+            op_place,
+            frames_place,
+            inputs_place,
+            threading.get_ident(),
+            check,
+        )
+
+    def returned(self, ident: int) -> None:
+        """Note that the host left the call (not that the device has finished, observed.md 7)."""
+        at = HEADER_BYTES + ident % self._slots * SLOT.size
+        if _WORD.unpack_from(self._map, at)[0] == ident + 1:  # not yet overwritten by a younger op
+            _TIME.pack_into(self._map, at + DONE_AT, time.time_ns())
+
+    def close(self) -> None:
+        """Unmap; the file stays."""
+        self._map.close()
+
+    def _place(self, text: bytes) -> int:
+        """Where ``text`` stands; in the older half it is written anew: no slot shall outlive its texts."""
+        place = self._places.get(text)
+        if place is not None and self._heads[0] - place < self._sizes[0] // 2:
+            return place
+        place = self._append(0, text)
+        if len(self._places) >= KNOWN_TEXTS:
+            self._places.clear()
+        self._places[text] = place
+        return place
+
+    def _append(self, arena: int, data: bytes) -> int:
+        size = self._sizes[arena]
+        needed = LENGTH.size + len(data)
+        if needed > size // 4:  # one that would push out too much of the others
+            return 0
+        with self._lock:
+            place = self._heads[arena]
+            at = place % size
+            if at + needed > size:
+                place += size - at
+                at = 0
+            head = place + needed
+            # The head moves first: a reader takes what is being overwritten for gone, not for a text.
+            self._heads[arena] = head
+            _WORD.pack_into(self._map, HEADS_AT + 8 * arena, head)
+            start = self._bases[arena] + at
+            LENGTH.pack_into(self._map, start, len(data))
+            self._map[start + LENGTH.size : start + needed] = data
+        return place

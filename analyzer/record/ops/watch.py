@@ -1,0 +1,106 @@
+"""The recorder's side of the PyTorch op log: rings of all processes of the command, rendered into its log.
+
+Ops are put in front of the first text that reports a fault, because a reader of the log takes what stands
+before a report for what ran before it. Their stamps are the times of the launches, so these go back; each
+block begins with a ``[RECORD] OPS`` line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from pathlib import Path
+
+import msgspec
+
+from analyzer.errors import InputError
+from analyzer.record.ops.dump import RingDump, RingOp, read_ring, render_events, save_inputs
+from analyzer.record.ops.settings import RING_SUFFIX
+from analyzer.record.stamp import Stream, cri_time, stamp_lines
+from analyzer.record.trailer import render_line
+
+# Texts that report a fault: of Python, the CUDA and HIP runtimes, device asserts, the C library.
+_HARD = (
+    b"CUDA error", b"CUDA_ERROR_", b"HIP error", b"Assertion `", b"Fatal Python error", b"terminate called",
+    b" coredump: ", b"Memory access fault",
+)  # fmt: skip
+_SOFT = b"Traceback (most recent call last)"  # servers log some for every bad request
+SOFT_PAUSE_S = 1.0
+_STREAM: Stream = "stderr"
+
+
+class _Seen(msgspec.Struct):
+    """What of a ring is in the log: ops below ``next_id``, and those of them without a completion yet."""
+
+    next_id: int = 0
+    open_ids: set[int] = msgspec.field(default_factory=set)
+
+
+class OpsWatch:
+    """Looks after the folder of rings of one recording."""
+
+    def __init__(self, folder: Path, inputs: Path) -> None:
+        self._folder = folder
+        self._inputs = inputs
+        self._seen: dict[Path, _Seen] = {}
+        self._soft_s = 0.0
+
+    def prepare(self) -> None:
+        """Make the folder empty: rings of an earlier run are not of this one.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._inputs, ignore_errors=True)
+        self._folder.mkdir(parents=True)
+
+    def clear(self) -> None:
+        """Remove the rings; what was worth keeping is in the log."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def cut(self, data: bytes) -> int | None:
+        """Start of the first line of ``data`` that reports a fault; null = none, or no ops to show."""
+        found = [at for text in _HARD if (at := data.find(text)) >= 0]
+        soft = data.find(_SOFT)
+        now_s = time.monotonic()
+        if soft >= 0 and (found or now_s - self._soft_s >= SOFT_PAUSE_S):
+            found.append(soft)
+            self._soft_s = now_s
+        if not found or not any(self._folder.glob(f"*{RING_SUFFIX}")):
+            return None
+        return data.rfind(b"\n", 0, min(found)) + 1
+
+    def lines(self) -> bytes:
+        """Ops of all rings that are not in the log yet, stamped, in order of time within a process."""
+        dumps = []
+        for path in sorted(self._folder.glob(f"*{RING_SUFFIX}")):
+            with contextlib.suppress(InputError):  # killed while it made the file: there are no ops in it
+                dumps.append((path, read_ring(path)))
+        several = len(dumps) > 1
+        return b"".join(self._block(path, dump, tagged=several) for path, dump in dumps)
+
+    def _block(self, path: Path, dump: RingDump, *, tagged: bool) -> bytes:
+        seen = self._seen.setdefault(path, _Seen())
+        new = [op for op in dump.ops if op.id >= seen.next_id]
+        late = [op for op in dump.ops if op.id in seen.open_ids and op.done_ns is not None]
+        if not new and not late:
+            return b""
+        lost = new[0].id - seen.next_id if new else 0
+        self._note(seen, new, late)
+        save_inputs(new, self._inputs, prefix=f"{dump.pid}-")
+        head = render_line("OPS", {"pid": dump.pid, "ops": len(new), "lost": lost})
+        tag = f"(python pid={dump.pid}) " if tagged else ""
+        out = [stamp_lines(f"{head}\n".encode(), time.time_ns(), _STREAM)]
+        for time_ns, text in render_events(new, late):
+            stamp = cri_time(time_ns) + b" stderr F " + tag.encode()
+            out.append(stamp + text.replace(b"\n", b"\n" + stamp) + b"\n")
+        return b"".join(out)
+
+    @staticmethod
+    def _note(seen: _Seen, new: list[RingOp], late: list[RingOp]) -> None:
+        if new:
+            seen.next_id = new[-1].id + 1
+        seen.open_ids.difference_update(op.id for op in late)
+        seen.open_ids.update(op.id for op in new if op.done_ns is None)
