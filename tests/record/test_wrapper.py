@@ -107,7 +107,10 @@ def test_what_cannot_be_started_ends_as_in_a_shell(tmp_path: Path, program: str,
 
 
 def test_a_child_that_closes_its_streams_runs_on_and_is_waited_for(tmp_path: Path) -> None:
-    code = "import os, time, sys\nos.write(2, b'bye\\n')\nos.close(2)\nos.write(1, b'more\\n')\nos.close(1)\ntime.sleep(0.5)\nos._exit(9)"
+    code = (
+        "import os, time\nos.write(2, b'bye\\n')\nos.close(2)\nos.write(1, b'more\\n')\nos.close(1)\n"
+        "time.sleep(0.5)\nos._exit(9)"
+    )
     recorded = run(tmp_path / "serve.log", python(code))
     assert recorded.code == 9
     check_nothing_lost(recorded)
@@ -159,7 +162,10 @@ def test_signals_reach_the_command(tmp_path: Path, number: signal.Signals) -> No
 @pytest.mark.parametrize("suffix", ["log", "log.zst"])
 def test_a_kill_of_the_recorder_leaves_the_tail_on_disk(tmp_path: Path, suffix: str) -> None:
     log = tmp_path / f"serve.{suffix}"
-    code = "import time, os\nfor n in range(5000): os.write(2, b'line %d\\n' % n)\nprint('done', flush=True)\ntime.sleep(60)"
+    code = (
+        "import time, os\nfor n in range(5000): os.write(2, b'line %d\\n' % n)\n"
+        "print('done', flush=True)\ntime.sleep(60)"
+    )
     with start(log, python(code)) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"done\n"

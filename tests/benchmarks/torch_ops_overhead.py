@@ -1,0 +1,95 @@
+"""What the ring of PyTorch ops costs: one step of a 12-layer model on the CPU, with and without it.
+
+``python -m tests.benchmarks.torch_ops_overhead`` prints the ratio of both, measured in turns in one run. The
+cost is a constant time an op, so the ratio depends on what an op does: ``--tokens 1`` decodes one token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+LAYERS, VOCABULARY = 12, 8192
+
+
+def build_step(width: int, tokens: int) -> Callable[[], Any]:
+    """A forward pass of a decoder with ``LAYERS`` layers over ``tokens`` tokens."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):  # type: ignore[misc, unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.LayerNorm(width)
+            self.qkv = nn.Linear(width, 3 * width)
+            self.out = nn.Linear(width, width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x: Any) -> Any:
+            heads = [
+                part.view(*x.shape[:2], width // 64, 64).transpose(1, 2)
+                for part in self.qkv(self.norm(x)).chunk(3, -1)
+            ]
+            mixed = nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+            x = x + self.out(mixed.transpose(1, 2).reshape(x.shape))
+            return x + self.mlp(self.norm(x))
+
+    embedding = nn.Embedding(VOCABULARY, width)
+    blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
+    head = nn.Linear(width, VOCABULARY)
+    ids = torch.randint(0, VOCABULARY, (1, tokens))
+
+    def step() -> Any:
+        with torch.no_grad():
+            return head(blocks(embedding(ids))).argmax(-1)
+
+    return step
+
+
+def timed(step: Callable[[], Any]) -> float:
+    """Seconds of one step."""
+    begin = time.perf_counter()
+    step()
+    return time.perf_counter() - begin
+
+
+def measure(width: int, tokens: int, rounds: int) -> tuple[float, float, int]:
+    """Seconds of a step without and with the ring (medians), and the ops of a step."""
+    from analyzer.record.ops.dump import render_ring  # noqa: F401 - loaded before anything is timed
+    from analyzer.record.torch_ops import torch_ops
+
+    step = build_step(width, tokens)
+    without, with_ring = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "ops.log"
+        for _ in range(rounds):
+            step()
+            without.append(timed(step))
+            with torch_ops(log):
+                step()
+                with_ring.append(timed(step))
+        ops = log.read_bytes().count(b"[OP] LAUNCH ") // 2
+    return median(without), median(with_ring), ops
+
+
+def main() -> None:
+    """Print the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--width", type=int, default=768)
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    without, with_ring, ops = measure(options.width, options.tokens, options.rounds)
+    each_us = (with_ring - without) / ops * 1e6
+    print(f"{LAYERS} layers, width {options.width}, {options.tokens} tokens, {ops} ops a step")
+    print(f"without {without * 1e3:.2f} ms, with ring {with_ring * 1e3:.2f} ms, {each_us:.1f} us an op")
+    print(f"ratio {with_ring / without:.4f}")
+
+
+if __name__ == "__main__":
+    main()
