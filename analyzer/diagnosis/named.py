@@ -18,6 +18,11 @@ from analyzer.suspects.rank import named
 from analyzer.timeline.facts import gather_facts, op_ref, user_frame
 
 
+def names_a_launch(fault: FaultRecord) -> bool:
+    """The text names a kernel, or the Python line that launched one (observed.md 21)."""
+    return fault.kernel is not None or (fault.site == "launch" and fault.python is not None)
+
+
 def exact_report(
     known: Knowledge, fault: FaultRecord, trust: TrustDecision, ops: pl.DataFrame, reported: Row | None
 ) -> Finding:
@@ -54,13 +59,20 @@ def facts_of_fault(fault: FaultRecord) -> OpFacts:
         expr=None,
         leaves=(name,),
         detail=OpDetail(stacks=fault.stacks),
-        source=tuple(dict.fromkeys(frames)),
+        source=tuple(dict.fromkeys(frames)) or _launching_line(fault),
     )
+
+
+def _launching_line(fault: FaultRecord) -> tuple[SourceFrame, ...]:
+    """The Python line whose launch call returned the error."""
+    return (fault.python,) if fault.site == "launch" and fault.python is not None else ()
 
 
 def _name_of_fault(fault: FaultRecord) -> str:
     if fault.fusion is not None and not fault.fusion.children:
         return fault.fusion.name
+    if fault.kernel is None and fault.site == "launch" and fault.python is not None:
+        return f"the call in {fault.python.function}"
     return (fault.kernel or fault.name or fault.kind).removeprefix("__")
 
 
@@ -106,9 +118,13 @@ def _is_nan_check(op: OpFacts) -> bool:
 
 
 def _producer_of_fault(fault: FaultRecord) -> OpFacts | None:
-    if not fault.stacks:
+    """Known by its label; a check that compiled code makes itself stands under the line that called it."""
+    compiled = fault.kernel is None and fault.python is not None
+    if not fault.stacks and not compiled:
         return None
     facts = facts_of_fault(fault)
+    if compiled and not facts.source and fault.python is not None:
+        facts = msgspec.structs.replace(facts, source=(fault.python,))
     label = (fault.label or "checked output").strip()
     return msgspec.structs.replace(facts, ref=msgspec.structs.replace(facts.ref, name=f"producer of {label}"))
 

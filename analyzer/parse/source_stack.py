@@ -18,7 +18,7 @@ from analyzer.schema import SourceFrame, Value
 HEADER = "Traceback (most recent call last):"
 MAX_FOREIGN = 64  # an op record with source tracebacks of another writer is 20 to 50 lines (observed.md 2)
 MAX_TEXT_LINES = 20  # longest exception text taken; what follows belongs to whoever understands it
-_CHAIN = (
+CHAIN = (
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
 )
@@ -260,7 +260,7 @@ def _text_lines(lines: Sequence[str], first: int) -> Iterator[int]:
     for position in range(first, min(first + MAX_TEXT_LINES, len(lines))):
         line = lines[position]
         begins_record = line.startswith("[") or (line[:2].isdigit() and line[2:3] in {":", "-", "/"})
-        if not line.strip() or begins_record or line[:4].isdigit() or HEADER in line or line in _CHAIN:
+        if not line.strip() or begins_record or line[:4].isdigit() or HEADER in line or line in CHAIN:
             return
         yield position
 
@@ -270,7 +270,7 @@ def _next_in_chain(lines: Sequence[str], after: int) -> int | None:
     linked = False
     for position in range(after, min(after + MAX_FOREIGN, len(lines))):
         line = lines[position].strip()
-        linked = linked or line in _CHAIN
+        linked = linked or line in CHAIN
         if HEADER in line:
             return position if linked else None
     return None
@@ -284,7 +284,7 @@ def _walk_back(before: Sequence[str]) -> int | None:
         if HEADER in line:
             first, skipped = position, 0
             above = [text for text in before[max(0, position - MAX_FOREIGN) : position] if text.strip()]
-            if not above or above[-1].strip() not in _CHAIN:
+            if not above or above[-1].strip() not in CHAIN:
                 return first
         elif parse_frame(line) or (first is None and line.startswith(_SOURCE_INDENT)):
             first = position if parse_frame(line) else first

@@ -1,0 +1,182 @@
+"""Texts of failed allocations, and what their numbers say (formats.md 3.4, ``oom.lark``)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+from analyzer.grammar import parse, token_text
+from analyzer.schema import Value
+
+GRAMMAR = "oom"
+Printer = Literal["torch", "cupy", "xla", "ggml", "nccl", "vllm", "killed"]
+MARKS: tuple[tuple[str, Printer], ...] = (
+    (" out of memory. Tried to allocate ", "torch"),
+    ("Out of memory allocating ", "cupy"),
+    ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate ", "xla"),
+    ("Malloc failed: out of memory", "ggml"),
+    ("Failed to CUDA ", "nccl"),
+    ("No available memory for the cache blocks", "vllm"),
+    ("Out of memory: Killed process ", "killed"),
+)
+_UNITS = {"bytes": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_ADVICE = (" If reserved ", " See documentation", "  See documentation", "If reserved but")
+_OTHERS_SHARE = 0.25  # other processes hold so much of the device: they are worth a word
+_POOLS_SHARE = 0.5
+_APIS = {"CUDA": "nvidia", "HIP": "amd"}
+
+
+class OomText(Value):
+    """One failed allocation. Sizes in bytes; null = the text does not say.
+
+    ``unallocated``: reserved by the caching allocator and not in use. ``allowed``: a limit of the process.
+    ``others``: what other processes hold.
+    """
+
+    printer: Printer
+    text: str
+    requested: int | None = None
+    total: int | None = None
+    free: int | None = None
+    own: int | None = None
+    others: int | None = None
+    allocated: int | None = None
+    unallocated: int | None = None
+    pools: int | None = None
+    allowed: int | None = None
+    device: str | None = None
+    vendor: str | None = None
+    pid: int | None = None
+
+    @property
+    def reading(self) -> str:
+        """What the numbers say, for a reader; empty = nothing that the text itself does not."""
+        return "; ".join(part for part in (self._why(), self._who()) if part)
+
+    def _why(self) -> str:
+        if self.requested is None:
+            return ""
+        asked = f"{show(self.requested)} asked for ({self.requested} bytes)"
+        if self.allowed is not None and (self.allocated is None or self._above_limit()):
+            return f"{asked}: the limit of the process, {show(self.allowed)}, is used up"
+        if self.unallocated is not None and self.unallocated >= self.requested:
+            return (
+                f"{asked}: fragmentation, {show(self.unallocated)} are reserved and unused,"
+                " but in pieces or pools that do not fit"
+            )
+        if self.free is not None and self.free >= self.requested:
+            return f"{asked}, {show(self.free)} free: not exhausted as a whole, the driver refused"
+        if self.free is not None:
+            return f"{asked}, {show(self.free)} free: exhausted"
+        return asked
+
+    def _above_limit(self) -> bool:
+        used = (self.allocated or 0) + (self.unallocated or 0)
+        return self.allowed is not None and used + (self.requested or 0) > self.allowed
+
+    def _who(self) -> str:
+        if self.others and self.total and self.others >= _OTHERS_SHARE * self.total:
+            return f"other processes hold {show(self.others)}"
+        if self.pools and self.allocated and self.pools >= _POOLS_SHARE * self.allocated:
+            return f"pools of captured graphs hold {show(self.pools)}"
+        return ""
+
+
+@lru_cache(maxsize=4096)
+def read_oom(line: str) -> OomText | None:
+    """Read the first failed allocation of a line; null = the line is of another family.
+
+    Raises:
+        GrammarError: It begins like one, but cannot be read.
+    """
+    found = [(at, mark, printer) for mark, printer in MARKS if (at := line.find(mark)) >= 0]
+    if not found:
+        return None
+    at, mark, printer = min(found)
+    if printer == "torch":
+        at = line.rfind(" ", 0, at) + 1
+        at += max(0, line[at:].find("CUDA"), line[at:].find("HIP"))  # glued to what stands before
+    elif printer == "ggml":
+        call = max(line.rfind("cuda", 0, at), line.rfind("hip", 0, at))
+        at = max(line.rfind("allocating ", 0, at), call if "allocating " not in line[:at] else -1)
+        if at < 0:
+            return None
+    elif printer == "nccl" and not line[at + len(mark) :].startswith(("malloc", "calloc", "host alloc")):
+        return None
+    return _read(printer, line[at:].rstrip())
+
+
+def show(size_bytes: int) -> str:
+    """``2.50 GiB``."""
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.2f} {unit}"
+    return f"{size_bytes} bytes"
+
+
+def _read(printer: Printer, text: str) -> OomText:
+    from lark import Token
+
+    sizes: dict[str, list[int]] = {}
+    fields: dict[str, list[str]] = {}
+    for item in parse(GRAMMAR, text, printer).iter_subtrees_topdown():  # type: ignore[no-untyped-call]
+        for child in item.children:
+            if isinstance(child, Token) and child.type == "SIZE":
+                sizes.setdefault(str(item.data), []).append(_bytes(token_text(child)))
+            elif isinstance(child, Token):
+                fields.setdefault(child.type, []).append(token_text(child))
+    counts = [int(one.replace(",", "")) for one in fields.get("BYTES", [])]
+    numbers = [int(one) for one in fields.get("INT", [])]
+    pid = numbers[0] if printer == "killed" else None
+    has_device = printer == "ggml" or (printer == "torch" and "total" in sizes)
+    return OomText(
+        printer=printer,
+        text=_without_advice(text),
+        requested=_first(sizes, "requested", printer)
+        if sizes.keys() & {"requested", printer}
+        else _nth(counts, 0),
+        total=_first(sizes, "total"),
+        free=_first(sizes, "free"),
+        own=_first(sizes, "own"),
+        others=sum(sizes["other"]) if "other" in sizes else None,
+        allocated=_first(sizes, "allocated") if "allocated" in sizes else _nth(counts, 1),
+        unallocated=_unallocated(sizes),
+        pools=_first(sizes, "pools"),
+        allowed=_first(sizes, "allowed") if "allowed" in sizes else _limit(counts),
+        device=f"gpu:{numbers[0]}" if has_device and numbers else None,
+        vendor=_APIS.get(fields["API"][0]) if "API" in fields else None,
+        pid=pid,
+    )
+
+
+def _first(sizes: dict[str, list[int]], *names: str) -> int | None:
+    return next((sizes[name][0] for name in names if name in sizes), None)
+
+
+def _nth(counts: list[int], at: int) -> int | None:
+    return counts[at] if at < len(counts) else None
+
+
+def _limit(counts: list[int]) -> int | None:
+    """CuPy's limit; 0 = it has none."""
+    return _nth(counts, 2) or None
+
+
+def _unallocated(sizes: dict[str, list[int]]) -> int | None:
+    """Said outright, or (older texts) what is reserved less what is allocated."""
+    if "unallocated" in sizes:
+        return sizes["unallocated"][0]
+    if "reserved" in sizes and "allocated" in sizes:
+        return max(0, sizes["reserved"][0] - sizes["allocated"][0])
+    return None
+
+
+def _bytes(text: str) -> int:
+    number = text.rstrip("bytesKMGTiB ")
+    unit = text[len(number) :].strip()
+    return round(float(number) * _UNITS[unit if unit in _UNITS else unit[0]])
+
+
+def _without_advice(text: str) -> str:
+    ends = [at for words in _ADVICE if (at := text.find(words)) > 0]
+    return text[: min(ends, default=len(text))].rstrip()

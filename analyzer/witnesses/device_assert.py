@@ -1,0 +1,259 @@
+"""Asserts of device code: CUDA, HIP, Triton and Inductor (formats.md 3.2, observed.md 23, 35).
+
+The device speaks: exact for kernel and expression. It prints a line for each thread that failed, in the order
+in which they failed; Polars cuts out block and thread, so that only distinct texts go through Lark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+import polars as pl
+
+from analyzer.grammar import GrammarError, parse, token_text
+from analyzer.model import FaultRecord, KernelState, Reading
+from analyzer.schema import SourceFrame
+from analyzer.witness import Fetch, Witness
+from analyzer.witnesses.distinct import Losses
+from analyzer.witnesses.dsa_body import FOUND, read_dsa
+
+NAME = "device_assert"
+CUDA, HIP = "] Assertion ", "Device-side assertion "
+_THREAD = (
+    r"^(.*?): block: \[(-?\d+),(-?\d+),(-?\d+)\],? thread: \[(-?\d+),(-?\d+),(-?\d+)\] Assertion "
+    r"(`.*?[`'] failed)"
+)
+_PIECE = r"[`'] failed\.?"
+_SUFFIXES = (".cu:", ".cuh:", ".py:", ".h:", ".hpp:", ".cpp:", ".cc:", ".hip:", ".inl:", ".inc:")
+_GLUE = " ]|\t>"  # what a progress bar or another writer ends with
+_C10 = ("Device-side assertion tracking ", "Device-side assertions ")  # advice at the end of c10 texts
+_AXES = ("bx", "by", "bz", "tx", "ty", "tz")
+_NO_NAME = frozenset({"unknown", "operator()", ""})
+# Words of function or expression -> what the op does, as a person calls it (formats.md 3.2).
+_FAMILIES: tuple[tuple[str, str], ...] = (
+    ("srcSelectDimSize", "embedding / index_select"),
+    ("indexSelect", "embedding / index_select"),
+    ("embedding", "embedding"),
+    ("gather", "gather / embedding"),
+    ("scatter", "scatter / gather"),
+    ("idx_dim", "scatter / gather"),
+    ("n_classes", "loss over class indices"),
+    ("nll_loss", "loss over class indices"),
+    ("probability tensor", "sampling"),
+    ("multinomial", "sampling"),
+    ("index out of bounds", "indexing"),
+    ("IndexKernel", "indexing"),
+)
+
+
+class _Group(msgspec.Struct):
+    """Lines that say the same. ``low``, ``high``: smallest and largest block and thread; null = not told."""
+
+    source: int
+    process: str
+    rank: int | None
+    time_ns: int | None
+    head: str
+    tail: str
+    lines: list[int]
+    low: list[int | None]
+    high: list[int | None]
+
+
+class _Assert(msgspec.Struct, frozen=True):
+    """One assert of the program; another writer can leave something before the path."""
+
+    path: str
+    line: int
+    function: str
+    expression: str
+
+    @property
+    def key(self) -> tuple[str, int, str, str]:
+        """Equal for all lines of one assert."""
+        name = self.path.replace("\\", "/").rpartition("/")[2]
+        return name, self.line, self.function, self.expression
+
+
+ReadGroup = Callable[[_Group], _Assert]
+_Found = dict[tuple[str, tuple[str, int, str, str]], tuple[_Assert, _Group]]
+
+
+def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
+    """Read the gated lines of one source: one record for each process and assert."""
+    losses, reading = Losses(NAME), Reading()
+    found: _Found = {}
+    text = pl.col("text")
+    for group in _groups(frame.filter(text.str.contains(CUDA, literal=True))):
+        _take(group, _read_cuda, found, losses, reading)
+    for group in _plain(frame.filter(text.str.contains(HIP, literal=True))):
+        if not any(word in group.tail for word in _C10):
+            _take(group, _read_hip, found, losses, reading)
+    reading.records = [_record(told, group) for told, group in found.values()]
+    read_dsa(frame.filter(text.str.contains(FOUND, literal=True)), fetch, reading, losses)
+    reading.records.sort(key=lambda record: record.line)
+    reading.parsed = sorted(set(reading.parsed))
+    reading.losses = losses.all()
+    return reading
+
+
+def _take(
+    group: _Group,
+    read_group: ReadGroup,
+    found: _Found,
+    losses: Losses,
+    reading: Reading,
+) -> None:
+    try:
+        told = read_group(group)
+    except GrammarError as error:
+        for line in group.lines:
+            losses.add(group.source, line, group.head + group.tail, str(error))
+        return
+    reading.parsed.extend(group.lines)
+    key = (group.process, told.key)
+    if key not in found:
+        found[key] = told, group
+        return
+    seen, lines = found[key]
+    found[key] = (told if len(told.path) < len(seen.path) else seen), _join(lines, group)
+
+
+def _groups(frame: pl.DataFrame) -> Iterator[_Group]:
+    """Lines with equal text apart from block and thread; two asserts in one line count as two."""
+    pieces = (
+        frame.select("source", "process", "rank", "time_ns", "line", "text")
+        .with_columns(
+            pl.col("text").str.replace_all(_PIECE, "` failed\n").str.split("\n").alias("piece"),
+        )
+        .explode("piece")
+        .filter(pl.col("piece").str.contains(CUDA, literal=True))
+        .with_columns(pl.col("piece").str.extract_groups(_THREAD).alias("g"))
+    )
+    fields = [
+        pl.col("g").struct[at + 1].cast(pl.Int64, strict=False).alias(name) for at, name in enumerate(_AXES)
+    ]
+    rows = pieces.with_columns(
+        pl.coalesce(pl.col("g").struct[0], pl.col("piece")).alias("head"),
+        pl.col("g").struct[7].fill_null("").alias("tail"),
+        *fields,
+    )
+    yield from _folded(rows)
+
+
+def _plain(frame: pl.DataFrame) -> Iterator[_Group]:
+    """HIP prints neither block nor thread: equal lines."""
+    rows = frame.with_columns(
+        pl.lit("").alias("head"),
+        pl.col("text").alias("tail"),
+        *(pl.lit(None, dtype=pl.Int64).alias(name) for name in _AXES),
+    )
+    yield from _folded(rows)
+
+
+def _folded(rows: pl.DataFrame) -> Iterator[_Group]:
+    grouped = rows.group_by("source", "process", "head", "tail", maintain_order=True).agg(
+        pl.col("rank", "time_ns").first(),
+        pl.col("line").alias("lines"),
+        pl.concat_list(pl.col(name).min() for name in _AXES).alias("low"),
+        pl.concat_list(pl.col(name).max() for name in _AXES).alias("high"),
+    )
+    for row in grouped.iter_rows(named=True):
+        yield msgspec.convert(row, _Group)
+
+
+def _read_cuda(group: _Group) -> _Assert:
+    """Place and expression; what another writer left before the path is cut off."""
+    at = max((group.head.rfind(suffix) for suffix in _SUFFIXES), default=-1)
+    first = max(group.head.rfind(char, 0, max(at, 0)) for char in _GLUE) + 1
+    place = _fields("place", group.head[first:])
+    expression = _fields("failed", group.tail)["EXPRESSION"]
+    function = place.get("FUNCTION", "")
+    return _Assert(place["PATH"], int(place["INT"]), function, expression)
+
+
+def _read_hip(group: _Group) -> _Assert:
+    fields = _fields("hip", group.tail)
+    return _Assert(fields["PATH"], int(fields["INT"]), fields["FUNCTION"], fields["EXPRESSION"])
+
+
+def _fields(rule: str, text: str) -> dict[str, str]:
+    from lark import Token
+
+    fields: dict[str, str] = {}
+    for token in parse("device_assert", text.strip(), rule).children:
+        if isinstance(token, Token):
+            fields.setdefault(token.type, token_text(token))
+    return fields
+
+
+def _join(one: _Group, other: _Group) -> _Group:
+    """Two groups that differ only in what was glued before."""
+    return msgspec.structs.replace(
+        one,
+        lines=sorted([*one.lines, *other.lines]),
+        low=[_least(pair) for pair in zip(one.low, other.low, strict=True)],
+        high=[_most(pair) for pair in zip(one.high, other.high, strict=True)],
+    )
+
+
+def _least(pair: Iterable[int | None]) -> int | None:
+    return min((number for number in pair if number is not None), default=None)
+
+
+def _most(pair: Iterable[int | None]) -> int | None:
+    return max((number for number in pair if number is not None), default=None)
+
+
+def _record(told: _Assert, group: _Group) -> FaultRecord:
+    """The record of all lines of one assert; the 710 that a host call reports afterwards is its cascade."""
+    kernel = _kernel(told.function)
+    family = next((name for word, name in _FAMILIES if _mentions(told, word)), None)
+    where = f"{told.path}:{told.line}: {told.function + ': ' if told.function else ''}"
+    return FaultRecord(
+        source=group.source,
+        process=group.process,
+        line=group.lines[0],
+        last_line=group.lines[-1],
+        block_first=group.lines[0],
+        text=f"{where}Assertion `{told.expression}` failed{_who(group)}{f' [{family}]' if family else ''}",
+        witness=NAME,
+        kind="device_assert",
+        site="device",
+        code=710,
+        vendor="nvidia" if group.low[0] is not None else "amd",
+        rank=group.rank,
+        time_ns=group.time_ns,
+        count=len(group.lines),
+        kernel=kernel,
+        location=SourceFrame(file=told.path, line=told.line, function=told.function),
+        state=KernelState(kernel=kernel) if kernel else None,
+        label=family,
+    )
+
+
+def _mentions(told: _Assert, word: str) -> bool:
+    return word in told.function or word in told.expression or word in told.path
+
+
+def _kernel(function: str) -> str | None:
+    """The function without its types; null = a lambda, or not told."""
+    if "lambda" in function or "operator()" in function or function in _NO_NAME:
+        return None
+    name = function.split("(", 1)[0] if "(anonymous namespace)" not in function else function
+    return name.split("<", 1)[0].split(" ")[-1].rsplit("::", 1)[-1] or None
+
+
+def _who(group: _Group) -> str:
+    """`` (64 lines: block [0,0,0] to [1,0,0], thread ...)``; empty where the text does not tell."""
+    if group.low[0] is None:
+        return f" ({len(group.lines)} lines)" if len(group.lines) > 1 else ""
+    low, high = (",".join(map(str, part)) for part in (group.low[:3], group.high[:3]))
+    first, last = (",".join(map(str, part)) for part in (group.low[3:], group.high[3:]))
+    if len(group.lines) == 1:
+        return f" (block [{low}], thread [{first}])"
+    return f" ({len(group.lines)} lines: block [{low}] to [{high}], thread [{first}] to [{last}])"
+
+
+WITNESS = Witness(name=NAME, gates=(CUDA, HIP, FOUND), read=read, grammar="device_assert.lark")

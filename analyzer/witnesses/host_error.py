@@ -1,0 +1,219 @@
+"""Errors that host code raises: what stands around their line, and folding of repeats. No witness by itself.
+
+A dead context repeats its error for ever (formats.md 5). The first ``FETCHED`` errors of a process are read
+with the traceback before and the text after them; a later one is counted in the record that said the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+import polars as pl
+
+from analyzer.faults.report_sites import compile_phase, is_sync_point
+from analyzer.model import FaultRecord, Line, Reading, Record
+from analyzer.parse.source_stack import (
+    HEADER,
+    Traceback,
+    innermost_user,
+    is_user_frame,
+    parse_frame,
+    traceback_before,
+)
+from analyzer.schema import SourceFrame
+from analyzer.witness import Fetch
+from analyzer.witnesses.distinct import Losses, Told, by_process, read_distinct
+
+FETCHED = 24  # of a process: enough for several ranks of one file without tags
+BEFORE_LINES = 400  # a chained traceback of a compiled model with another writer in between
+AFTER_LINES = 160  # C++ frames of a deep stack
+
+
+class HasText(Protocol):
+    """What a witness read of one line."""
+
+    @property
+    def text(self) -> str:
+        """The text without what was glued before it: equal texts are one error."""
+
+
+T = TypeVar("T", bound=HasText)
+
+
+class Around(msgspec.Struct):
+    """What stands around an error. ``before``, ``after``: number and text; ``used``: lines that belong to it.
+
+    ``running``: Python frames from the innermost one of the user's own code inwards, text of the first cut to
+    the part that was running (the interpreter marks it with ``^``).
+    """
+
+    before: list[tuple[int, str]] = []
+    after: list[tuple[int, str]] = []
+    trace: Traceback | None = None
+    running: tuple[SourceFrame, ...] = ()
+    used: set[int] = set()
+
+    @property
+    def frames(self) -> tuple[SourceFrame, ...]:
+        """All Python frames, outermost first."""
+        return self.trace.frames if self.trace else ()
+
+    @property
+    def python(self) -> SourceFrame | None:
+        """The innermost frame of the user's own code."""
+        return innermost_user(self.frames)
+
+    def sync_point(self, cpp_frames: Sequence[str] = ()) -> str | None:
+        """What the report site is, if it can only have met an older error."""
+        return is_sync_point(self.running, cpp_frames)
+
+    @property
+    def phase(self) -> str:
+        """`` (met while autotuning)`` or the like; empty = nothing shows that code was being compiled."""
+        phase = compile_phase(self.frames)
+        return f" (met while {phase}, not while serving)" if phase else ""
+
+
+Build = Callable[[Told[T], Around], Sequence[Record] | None]
+
+
+def read_host_errors(
+    frame: pl.DataFrame,
+    fetch: Fetch,
+    name: str,
+    read: Callable[[str], T | None],
+    build: Build[T],
+) -> Reading:
+    """Read the gated lines of one source.
+
+    Args:
+        frame: ``LINES`` of the witness, by line.
+        fetch: Reads the lines around.
+        name: Of the witness.
+        read: Gives null for a text of another family; raises ``GrammarError`` for one of its own that it does
+            not read.
+        build: Makes the records of one error, the fault first; null = it was not ours after all. Adds the
+            lines that it understood to ``Around.used``.
+    """
+    losses = Losses(name)
+    reading = Reading()
+    for told in by_process(read_distinct(frame, read, losses)):
+        _Process(told, fetch, build).run(reading)
+    reading.records.sort(key=lambda record: record.line)
+    reading.parsed = sorted(set(reading.parsed))
+    reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
+    reading.losses = losses.all()
+    return reading
+
+
+def fault_of(told: Told[T], around: Around, fault: FaultRecord) -> FaultRecord:
+    """The record with what all host errors have in common: place in the file, writer, Python frame."""
+    line = told.line
+    block = [line.number, *around.used]
+    return msgspec.structs.replace(
+        fault,
+        source=line.source,
+        process=line.process,
+        rank=line.rank,
+        time_ns=line.time_ns,
+        line=line.number,
+        last_line=max(block),
+        block_first=min(block),
+        python=fault.python or around.python,
+        text=fault.text + around.phase,
+    )
+
+
+def flat(lines: Sequence[Line]) -> list[tuple[int, str]]:
+    """Number and text; a text with several lines gives several."""
+    return [(line.number, part) for line in lines for part in line.text.split("\n")]
+
+
+class _Process(Generic[T]):
+    """The errors of one process, in order."""
+
+    def __init__(self, told: Sequence[Told[T]], fetch: Fetch, build: Build[T]) -> None:
+        self.told = told
+        self.fetch = fetch
+        self.build = build
+        self.faults: dict[int, FaultRecord] = {}
+        self.others: list[Record] = []
+        self.same: dict[str, int] = {}  # text -> number of the fault that said it last
+        self.counts: dict[int, tuple[int, int]] = {}  # number of a fault -> repeats, last line of them
+
+    def run(self, reading: Reading) -> None:
+        """Read them all."""
+        fetched = 0
+        for one in self.told:
+            text = one.value.text
+            if fetched >= FETCHED and text in self.same:
+                at = self.same[text]
+                repeats, _ = self.counts.get(at, (0, 0))
+                self.counts[at] = (repeats + 1, one.line.number)
+                reading.parsed.append(one.line.number)
+                continue
+            fetched += 1
+            around = self._around(one) if fetched <= FETCHED else Around()
+            self._add(one, self.build(one, around), around, reading)
+        for at, (repeats, last) in self.counts.items():
+            fault = self.faults[at]
+            self.faults[at] = msgspec.structs.replace(fault, count=fault.count + repeats, last_line=last)
+        reading.records.extend([*self.faults.values(), *self.others])
+
+    def _add(self, one: Told[T], records: Sequence[Record] | None, around: Around, reading: Reading) -> None:
+        if records is None:
+            return
+        reading.parsed.append(one.line.number)
+        reading.continuation.extend(around.used)
+        for record in records:
+            if isinstance(record, FaultRecord):
+                self.same[one.value.text] = len(self.faults)
+                self.faults[len(self.faults)] = record
+            else:
+                self.others.append(record)
+
+    def _around(self, one: Told[T]) -> Around:
+        """Fetch what stands around; the lines of the traceback are used."""
+        line = one.line
+        before = flat(self.fetch.before(line.number, line.process, BEFORE_LINES))
+        before += [(line.number, text) for text in one.above]
+        after = [(line.number, text) for text in one.below]
+        after += flat(self.fetch.after(line.number, line.process, AFTER_LINES))
+        around = Around(before=before, after=after)
+        around.trace = traceback_before([text for _, text in before])
+        if around.trace is not None:
+            around.used = {before[n][0] for n in around.trace.lines}
+            around.running = _running(around.trace, [before[n][1] for n in around.trace.lines])
+        return around
+
+
+def _running(trace: Traceback, lines: Sequence[str]) -> tuple[SourceFrame, ...]:
+    """Frames from the innermost user frame inwards, its text cut to the marked part."""
+    frames = trace.frames
+    at = next((n for n in range(len(frames) - 1, -1, -1) if is_user_frame(frames[n])), 0)
+    if not frames:
+        return ()
+    first = frames[at]
+    marked = _marked(first, lines)
+    return (msgspec.structs.replace(first, text=marked or first.text), *frames[at + 1 :])
+
+
+def _marked(frame: SourceFrame, lines: Sequence[str]) -> str | None:
+    """The part of the frame's source line above ``~~~^^^`` marks; null = there are none."""
+    plain = msgspec.structs.replace(frame, text=None)
+    for at in range(len(lines) - 3, -1, -1):
+        if parse_frame(lines[at]) != plain:
+            continue
+        marks = lines[at + 2].rstrip()
+        if not marks.strip() or marks.strip().strip("~^"):
+            return None
+        first = len(marks) - len(marks.lstrip())
+        return lines[at + 1][first : len(marks)]
+    return None
+
+
+def begins_error(text: str) -> bool:
+    """Another traceback begins here: the text of the error before is over."""
+    return HEADER in text

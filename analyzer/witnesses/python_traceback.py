@@ -1,0 +1,164 @@
+"""Exceptions that ended a process and that no other witness explains, so that a crash is never "no fault".
+
+Only the last traceback of a process counts, and only if hardly anything follows it: a server logs many that
+it survives. It explains nothing but itself (``faults.roles``): it is a root only where nothing else is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import polars as pl
+
+from analyzer.model import FaultRecord, Line, Reading
+from analyzer.parse.source_stack import CHAIN, HEADER, Traceback, innermost_user, parse_traceback
+from analyzer.schema import FaultKind
+from analyzer.witness import Fetch, Witness, witnesses
+
+NAME = "python_traceback"
+GATE = HEADER.removesuffix(":")
+_BODY_LINES = 600  # a chain of three tracebacks of a compiled model
+_LAST_LINES = 3  # what a dying process still prints: warnings of the resource tracker, a shell's word
+_CHAIN_GAP = 3  # blank line, sentence, blank line
+_MAX_CHAIN = 16
+# Printed before tracebacks that end a thread or a task, not the process.
+_SURVIVED = (
+    "Exception in thread ",
+    "Exception ignored in",
+    "Task exception was never retrieved",
+    "Exception in callback",
+)
+_NO_FAULT = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
+_KINDS: dict[str, FaultKind] = {
+    "MemoryError": "out_of_memory",
+    "ModuleNotFoundError": "configuration",
+    "ImportError": "configuration",
+    "FileNotFoundError": "configuration",
+    "PermissionError": "configuration",
+    "NotADirectoryError": "configuration",
+    "ConnectionResetError": "peer_lost",
+    "ConnectionRefusedError": "peer_lost",
+    "BrokenPipeError": "peer_lost",
+    "TimeoutError": "hang_timeout",
+}
+
+
+class _Block(msgspec.Struct):
+    """A traceback with its chain. ``lines``: from the first header on, text of several lines in one."""
+
+    first: Line
+    lines: list[tuple[int, str]]
+    trace: Traceback
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of its lines."""
+        return sorted({self.lines[n][0] for n in self.trace.lines})
+
+
+def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
+    """Read the headers of one source: the last one of each process."""
+    reading = Reading()
+    heads = frame.filter(pl.col("text").str.contains(GATE, literal=True))
+    literals = [gate for witness in witnesses() if witness.name != NAME for gate in witness.gates]
+    taken = set[int]()
+    for _, rows in heads.group_by("process", maintain_order=True):
+        block = _last_block(rows.tail(_MAX_CHAIN), fetch)
+        if block is None or _is_explained(block, literals) or not _is_last_word(block, fetch):
+            continue
+        fault = _fault(block)
+        if fault is not None:
+            reading.records.append(fault)
+            reading.parsed.append(block.first.number)
+            reading.continuation.extend(set(block.numbers) - {block.first.number})
+            taken.update(block.numbers)
+    reading.not_mine = heads.filter(~pl.col("line").is_in(list(taken)))["line"].to_list()
+    return reading
+
+
+def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
+    """The last traceback of a process, from the first one of its chain on."""
+    heads = list(_lines(rows))
+    at = len(heads) - 1
+    while at > 0 and _is_chained(heads[at], fetch):
+        at -= 1
+    if _is_survived(heads[at], fetch):
+        return None
+    first = heads[at]
+    lines = [(first.number, text) for text in _from_header(first.text)]
+    lines += [
+        (line.number, text)
+        for line in fetch.after(first.number, first.process, _BODY_LINES)
+        for text in line.text.split("\n")
+    ]
+    trace = parse_traceback([text for _, text in lines])
+    return _Block(first=first, lines=lines, trace=trace) if trace else None
+
+
+def _lines(rows: pl.DataFrame) -> Iterator[Line]:
+    columns = rows.select("source", "line", "text", "process", "time_ns", "rank")
+    for source, number, text, process, time_ns, rank in columns.iter_rows():
+        yield Line(source=source, number=number, text=text, process=process, time_ns=time_ns, rank=rank)
+
+
+def _from_header(text: str) -> list[str]:
+    """The lines of a text from the last header in it on."""
+    parts = text.split("\n")
+    last = max((n for n, part in enumerate(parts) if GATE in part), default=0)
+    return parts[last:]
+
+
+def _is_chained(head: Line, fetch: Fetch) -> bool:
+    before = [line.text.strip() for line in fetch.before(head.number, head.process, _CHAIN_GAP)]
+    return any(text in CHAIN for text in before)
+
+
+def _is_survived(head: Line, fetch: Fetch) -> bool:
+    before = fetch.before(head.number, head.process, 1)
+    return any(text in one for one in (head.text, *(line.text for line in before)) for text in _SURVIVED)
+
+
+def _is_explained(block: _Block, literals: Sequence[str]) -> bool:
+    """A line of it holds a literal of another witness: that one knows better what it means."""
+    used = block.lines[: block.trace.used + 1]
+    return any(literal in text for _, text in used for literal in literals)
+
+
+def _is_last_word(block: _Block, fetch: Fetch) -> bool:
+    """Hardly anything of the process follows, and nothing with a time: a program that goes on logs it."""
+    last = block.lines[block.trace.used - 1][0]
+    after = [
+        line for line in fetch.after(last, block.first.process, 2 * _LAST_LINES + 1) if line.text.strip()
+    ]
+    return len(after) <= _LAST_LINES and all(line.time_ns is None for line in after)
+
+
+def _fault(block: _Block) -> FaultRecord | None:
+    """The exception; null = somebody stopped the program."""
+    trace = block.trace
+    name = (trace.exception or "").rpartition(".")[2]
+    if name in _NO_FAULT:
+        return None
+    at = trace.exception_at
+    line = block.lines[at][0] if at is not None else block.first.number
+    said = "a traceback that is cut off before its exception"
+    if trace.exception is not None:
+        said = trace.exception + (f": {trace.text.splitlines()[0]}" if trace.text.strip() else "")
+    return FaultRecord(
+        source=block.first.source,
+        process=block.first.process,
+        line=line,
+        last_line=max(block.numbers),
+        block_first=block.first.number,
+        text=said,
+        witness=NAME,
+        kind=_KINDS.get(name, "unknown"),
+        site="host",
+        rank=block.first.rank,
+        time_ns=block.first.time_ns,
+        python=innermost_user(trace.frames) or (trace.frames[-1] if trace.frames else None),
+    )
+
+
+WITNESS = Witness(name=NAME, gates=(GATE,), read=read, grammar="source_stack.lark")
