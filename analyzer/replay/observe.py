@@ -105,7 +105,8 @@ def _failed(child: ChildOutcome, rung: Rung, analysis: Result | None, root: Faul
     entry = _failed_entry(journal, raised) or journal.open_op()
     op = _place(journal, entry, rung, analysis)
     kind, error = _what(child, entry, root, raised)
-    if op is None and root is None and _never_began(child, raised):
+    placed = op is not None and op.kind != "python"
+    if not placed and not _is_of_device(root) and _never_began(child, raised):
         return Finding(outcome="setup_failed", error=error or _ending(child))
     return Finding(
         outcome="out_of_memory" if kind == "out_of_memory" else "failed",
@@ -210,6 +211,11 @@ def _what(
     if child.signal is not None:
         return kind_of_signal(child.signal), None
     return "unknown", None
+
+
+def _is_of_device(root: Fault | None) -> bool:
+    """A fault that a device or its driver told, as against an exception of host code."""
+    return root is not None and (root.sticky or root.code is not None or root.device is not None)
 
 
 def _never_began(child: ChildOutcome, raised: Entry | None) -> bool:

@@ -70,7 +70,8 @@ class ProcessTree:
     """The child and everything that came from it.
 
     A process belongs to it if it descends from a process of it, is in the child's session, carries the marker
-    in its environment, or was seen as one of these before.
+    in its environment, was seen as one of these before, or is an orphan that came to us in the meantime
+    (``adopting_orphans``; for this, one tree at a time in a process).
     """
 
     def __init__(self, root: int, marker: str) -> None:
@@ -78,6 +79,8 @@ class ProcessTree:
         self._marker = marker.encode()
         first = read_process(root)
         self._known = {root: first.started if first else 0}
+        self._us, self._session = os.getpid(), os.getsid(0)
+        self._ours_before = set(_children(self._us))
 
     def look(self) -> list[int]:
         """Walk down from what is known (cheap); gives the pids that exist."""
@@ -121,14 +124,20 @@ class ProcessTree:
         return (
             process.parent in self._known
             or process.session == self.root
+            or self._is_adopted(process)
             or (process.state != "Z" and _has_marker(process.pid, self._marker))
         )
+
+    def _is_adopted(self, process: Process) -> bool:
+        """A child of ours that we did not start: those share our session, unless they are another tree."""
+        strange = process.parent == self._us and process.session != self._session
+        return strange and process.pid not in self._ours_before
 
     def _is_dead(self, process: Process) -> bool:
         """A zombie runs nothing. One that is our child is taken off the table (the root: by ``Popen``)."""
         if process.state not in "ZX":
             return False
-        if process.pid != self.root and process.parent == os.getpid():
+        if process.pid != self.root and process.parent == self._us:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(process.pid, os.WNOHANG)
         return True

@@ -36,7 +36,7 @@ def decide(attempts: Sequence[ReplayAttempt], log: Result) -> Decision:
         return _nothing_tried(attempts)
     group = best_group(tried)
     if group and len(group) >= REPEATS and group[0].outcome == "failed":
-        return _repeated(group, attempts, log)
+        return _repeated(group, tried, attempts, log)
     if all(one.outcome == "setup_failed" for one in tried):
         return _setup_failed(tried[0].error)
     for outcome, verdict in (("out_of_memory", _out_of_memory), ("hang", _hang)):
@@ -77,7 +77,12 @@ def control_of(group: Sequence[ReplayAttempt], attempts: Sequence[ReplayAttempt]
     return None
 
 
-def _repeated(group: Sequence[ReplayAttempt], attempts: Sequence[ReplayAttempt], log: Result) -> Decision:
+def _repeated(
+    group: Sequence[ReplayAttempt],
+    tried: Sequence[ReplayAttempt],
+    attempts: Sequence[ReplayAttempt],
+    log: Result,
+) -> Decision:
     op = group[-1].op
     assert op is not None
     failed_control = next(
@@ -88,7 +93,7 @@ def _repeated(group: Sequence[ReplayAttempt], attempts: Sequence[ReplayAttempt],
             f"the control, attempt {failed_control.number}, fails too: {failed_control.error}"
         )
     control = control_of(group, attempts)
-    text = f"{op.text()} failed in {len(group)} of {len(attempts)} attempts"
+    text = f"{op.text()} failed in {len(group)} of {len(tried)} attempts"
     if control is None:
         statement = f"{text}, but no control passed: whether anything else passes here is not known"
         return Decision(verdict="not_replayable", statement=statement, op=op)

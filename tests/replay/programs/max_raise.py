@@ -1,3 +1,5 @@
+# ruff: noqa: T201, TID253  (a user's program, started by the tests)
+# mypy: ignore-errors
 """A two-layer MAX graph with a custom op that raises: ``max_raise.py raise|sound``. Runs on the CPU.
 
 ``raise``: the op raises in its host code at each call. ``sound``: the op copies.

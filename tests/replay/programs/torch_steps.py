@@ -1,3 +1,5 @@
+# ruff: noqa: T201, TID253  (a user's program, started by the tests)
+# mypy: ignore-errors
 """A small PyTorch server loop: ``torch_steps.py BAD_STEP STEPS``; at BAD_STEP one index is out of range."""
 
 import sys

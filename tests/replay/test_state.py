@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analyzer.errors import ReplaySetupError
+from analyzer.replay import state
+from tests.replay.results import log
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def test_the_last_analysis_of_a_directory_comes_back_with_absolute_paths(tmp_path: Path) -> None:
+    work, other = tmp_path / "work", tmp_path / "other"
+    for folder in (work, other):
+        folder.mkdir()
+    assert state.save_last(work, ["serve.log", "-"], log(), ["python", "serve.py"])
+    last = state.load_last(work)
+    assert last.inputs == [str(work / "serve.log"), "-"]
+    assert last.result == log()
+    assert list(work.iterdir()) == []  # nothing is written beside the log
+    with pytest.raises(ReplaySetupError, match="no analysis was made in"):
+        state.load_last(other)
+
+
+def test_the_program_of_the_last_replay_is_remembered_over_new_analyses(tmp_path: Path) -> None:
+    state.save_last(tmp_path, ["a.log"], log(), ["python", "serve.py"])
+    state.save_last(tmp_path, ["b.log"], log())
+    last = state.load_last(tmp_path)
+    assert state.command_for(last, []) == ["python", "serve.py"]
+    assert state.command_for(last, ["python", "other.py"]) == ["python", "other.py"]
+
+
+def test_without_program_and_material_the_error_says_exactly_what_to_give(tmp_path: Path) -> None:
+    state.save_last(tmp_path, ["serve.log"], log())
+    with pytest.raises(ReplaySetupError) as caught:
+        state.command_for(state.load_last(tmp_path), [])
+    assert caught.value.exit_code == 5
+    assert f"trace-analyze {tmp_path}/serve.log --replay -- python serve.py" in str(caught.value)
+    assert "trace-analyze record" in str(caught.value)
+
+
+def test_a_state_file_of_another_version_counts_as_none(tmp_path: Path) -> None:
+    state.save_last(tmp_path, ["serve.log"], log())
+    (file,) = (state.state_folder() / "last").iterdir()
+    file.write_bytes(b'{"cwd": 1}')
+    with pytest.raises(ReplaySetupError):
+        state.load_last(tmp_path)
+
+
+def test_a_state_directory_that_cannot_be_written_harms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert not state.save_last(tmp_path, ["serve.log"], log())
