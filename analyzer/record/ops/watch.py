@@ -45,6 +45,7 @@ class OpsWatch:
         self._inputs = inputs
         self._seen: dict[Path, _Seen] = {}
         self._soft_s = 0.0
+        self._started = False
 
     def prepare(self) -> None:
         """Make the folder empty: rings of an earlier run are not of this one.
@@ -62,15 +63,21 @@ class OpsWatch:
 
     def cut(self, data: bytes) -> int | None:
         """Start of the first line of ``data`` that reports a fault; null = none, or no ops to show."""
+        if not self._has_rings():
+            return None
         found = [at for text in _HARD if (at := data.find(text)) >= 0]
         soft = data.find(_SOFT)
         now_s = time.monotonic()
         if soft >= 0 and (found or now_s - self._soft_s >= SOFT_PAUSE_S):
             found.append(soft)
             self._soft_s = now_s
-        if not found or not any(self._folder.glob(f"*{RING_SUFFIX}")):
+        if not found:
             return None
         return data.rfind(b"\n", 0, min(found)) + 1
+
+    def _has_rings(self) -> bool:
+        self._started = self._started or any(self._folder.glob(f"*{RING_SUFFIX}"))
+        return self._started
 
     def lines(self) -> bytes:
         """Ops of all rings that are not in the log yet, stamped, in order of time within a process."""
