@@ -44,6 +44,8 @@ _NOISE = (
     r"|\x1b[()*+#%][0-9A-Za-z]|\x1b[=>78cDEHMNOZ]?"  # character sets, single escapes, a lone one
     r"|\r+$"
 )
+# Ray leaves out what other workers print as well (formats.md 6); the count is read from the raw line.
+_REPEATED = r" \[repeated [0-9]+x across cluster\](?: \(Ray deduplicates logs by default\..*)?$"
 _BUILDKITE = "^\x1b_(bk;t=[0-9]{13})\x07"  # the one escape sequence that says something: the time
 # A colour code without ESC, in front of a known prefix or at the end of the line (formats.md 7.5).
 _ORPHAN_FIRST = r"^(?:\[[0-9]{1,3}(?:;[0-9]{1,3})*m)+"
@@ -230,6 +232,9 @@ def _clean(rows: pl.DataFrame) -> pl.DataFrame:
     if not noisy.is_empty():
         noisy = noisy.with_columns(text.str.replace(_BUILDKITE, "${1} ").str.replace_all(_NOISE, ""))
     rows = pl.concat([quiet, noisy])
+    folded, rows = _split(rows, text.str.contains("x across cluster]", literal=True))
+    if not folded.is_empty():
+        rows = pl.concat([rows, folded.with_columns(text.str.replace(_REPEATED, ""))])
     orphan, rows = _split(rows, text.str.ends_with("m") & text.str.contains(_ORPHAN_LAST))
     if not orphan.is_empty():
         rows = pl.concat([rows, orphan.with_columns(text.str.replace(_ORPHAN_LAST, ""))])

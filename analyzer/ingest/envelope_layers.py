@@ -59,13 +59,14 @@ LEVEL, LETTER_LEVEL = f"(?P<level>{LEVELS})", "(?P<level>[VDIWEFC])"
 SGR = r"(?:\[[0-9;]*m)?"  # what is left of a colour code that lost its ESC (formats.md 6, Ray)
 STRING = r'(?:[^"\\]|\\.)*'
 # Crate path of Rust's tracing, after spans such as batch{size=1}:prefill{id=0}: if there are any.
-SPANS = r"(?:(?:[a-z0-9_]+:)*[a-z0-9_]+\{[^}]*\}(?::[a-z0-9_]+(?:\{[^}]*\})?)*: )?"
+SPANS = r"(?:(?:[a-z0-9_]+:)*[a-z0-9_]+\{[^}]*\}(?::[a-z0-9_]+(?:\{[^}]*\})?)*: |[a-z]+-[a-z]+: )?"
 CRATE = "[a-z_][a-z0-9_]*(?:::[A-Za-z0-9_]+)*: "
 UNIT = r"[A-Za-z0-9_@./()\\\-]+"
 TAG_NAME = r"[A-Za-z_][A-Za-z0-9_.:<>\-]*"
-TAG = rf"{SGR}\({TAG_NAME}(?: rank=[0-9]+)? pid=[0-9]+(?:, ip=[^)]*)?\){SGR}"
+PLACES = "(?: (?:DP|PP|TP|EP)[0-9]+)*"  # vLLM before 0.11 set them apart by blanks
+TAG = rf"{SGR}\({TAG_NAME}{PLACES}(?: rank=[0-9]+)? pid=[0-9]+(?:, ip=[^)]*)?\){SGR}"
 LAST_TAG = (
-    rf"{SGR}\((?P<key>(?:Worker_TP(?P<tp>[0-9]+)|{TAG_NAME})"
+    rf"{SGR}\((?P<key>(?:(?:Worker_|VllmWorker )TP(?P<tp>[0-9]+)|{TAG_NAME}){PLACES}"
     rf"(?: rank=(?P<rank>[0-9]+))? pid=(?P<pid>[0-9]+)(?:, ip=[^)]*)?)\){SGR}"
 )
 # The kernel pads seconds to five places ("[%5lu.%06lu]"). Without that width or six digits it may be a
@@ -178,7 +179,7 @@ LAUNCHER: tuple[Layer, ...] = (
     Layer(
         name="tag",  # Ray and vLLM; doubled tags come off together and the innermost is the process
         opens=(PAREN, BRACKET),
-        gate=rf"{SGR}\([A-Za-z_][^ )]*(?: rank=[0-9]+)? pid=[0-9]",
+        gate=rf"{SGR}\([A-Za-z_][^ )]*{PLACES}(?: rank=[0-9]+)? pid=[0-9]",
         pattern=prefix(rf"(?:{TAG} )*{LAST_TAG}(?: |$)"),
         key_role="task",
     ),

@@ -252,7 +252,8 @@ _LOGGERS_JSON: tuple[Layer, ...] = (
         gate=r'\{"timestamp": ?"',
         pattern=(
             rf'^\{{"timestamp": ?"{DAY}T{TIME}(?:\.{FRAC})?{ZONE}", ?"level": ?"{LEVEL}", ?'
-            rf'(?:"fields": ?\{{)?{_BETWEEN}"message": ?"(?P<msg>{STRING})".*\}}\s*$'
+            rf'(?:"fields": ?\{{)?{_BETWEEN}"message": ?"(?P<msg>{STRING})"'
+            r'(?:.*?"rank": ?(?P<rank>[0-9]+))?.*\}\s*$'
         ),
     ),
 )

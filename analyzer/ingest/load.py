@@ -18,6 +18,7 @@ from analyzer.errors import InputError
 from analyzer.ingest import lines as scanning
 from analyzer.ingest import normalise
 from analyzer.ingest.envelope import strip
+from analyzer.ingest.owners import adopt, find_owners
 from analyzer.ingest.reader import LineReader
 from analyzer.ingest.source import Source
 
@@ -91,13 +92,16 @@ def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
     closers = _closers(path, found.closers, slow, source.index)
     ops = pl.concat([_ops_from_heads(clean, source.index), _ops_from_lines(slow)]).sort("line")
     ops = _with_bodies(ops, closers)
+    reader = LineReader(path, source.index, found.total_lines, size_bytes)
+    reader.owners = find_owners(gated, reader.raw)
+    gated = adopt(gated.filter(~has_op | pl.col("text").str.contains_any(list(literals))), reader.owners)
     return Loaded(
         source=source,
         total_lines=found.total_lines,
-        gated=gated.filter(~has_op | pl.col("text").str.contains_any(list(literals))),
+        gated=gated,
         ops=ops.filter(pl.col("id").is_not_null()),
         cut_ops=ops.filter(pl.col("id").is_null()).select("line", "name"),
-        reader=LineReader(path, source.index, found.total_lines, size_bytes),
+        reader=reader,
         notes=[*source.notes, *notes],
     )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from analyzer.ingest.envelope import strip
+from analyzer.ingest.owners import Owners
 from analyzer.model import Line
 
 _CHUNK_BYTES = 1 << 20
@@ -34,6 +35,7 @@ class LineReader:
         self._open_end = self._size > 0 and self._read(self._size - 1, self._size) != b"\n"
         # (line ends before the offset, offset): the start of line n is behind line end n - 1.
         # A file without a last line end counts as if it had one at its end.
+        self.owners = Owners()
         self._anchors = [(0, 0), (total_lines, self._size)]
 
     def close(self) -> None:
@@ -117,12 +119,21 @@ class LineReader:
         ).select(pl.lit(self._source, dtype=pl.UInt16).alias("source"), "line", "raw")
         stripped = strip(frame).select("line", "text", "process", "time_ns", "rank")
         self._blocks[block] = [
-            Line(source=self._source, number=n, text=text, process=process, time_ns=time_ns, rank=rank)
+            self._line(n, text, process, time_ns, rank)
             for n, text, process, time_ns, rank in stripped.iter_rows()
         ]
         if len(self._blocks) > _CACHED_BLOCKS:
             self._blocks.popitem(last=False)
         return self._blocks[block]
+
+    def _line(self, number: int, text: str, process: str, time_ns: int | None, rank: int | None) -> Line:
+        owner = self.owners.of(number, process)
+        if owner is not None:
+            process, rank = owner.process, owner.rank if rank is None else rank
+            time_ns = owner.time_ns if time_ns is None else time_ns
+        return Line(
+            source=self._source, number=number, text=text, process=process, time_ns=time_ns, rank=rank
+        )
 
     def after(self, line: int, process: str, limit: int) -> list[Line]:
         """Up to ``limit`` lines of ``process`` after ``line``, in order."""

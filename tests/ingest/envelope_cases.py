@@ -322,6 +322,45 @@ CASES: list[Case] = [
         {"level": "ERROR", **epoch("2026-01-08T12:00:00", 123_456_000)},
     ),
     (
+        "2026-01-08T12:00:00.123456Z ERROR shard-manager: text_generation_launcher: Shard terminated rank=2",
+        "Shard terminated rank=2",
+        "tracing",
+        {"level": "ERROR", **epoch("2026-01-08T12:00:00", 123_456_000)},
+    ),
+    (
+        (
+            '{"timestamp":"2026-01-08T12:00:00.123456Z","level":"ERROR","fields":{"message":"Shard died"},'
+            '"target":"text_generation_launcher","span":{"rank":3,"name":"shard-manager"}}'
+        ),
+        "Shard died",
+        "tgi_json",
+        {"level": "ERROR", "rank": 3, **epoch("2026-01-08T12:00:00", 123_456_000)},
+    ),
+    (
+        "(VllmWorker TP5 EP5 pid=411) ERROR 08-29 02:12:59 [multiproc_executor.py:596] x",
+        "x",
+        "tag+vllm",
+        {
+            "level": "ERROR",
+            "process": "VllmWorker TP5 EP5 pid=411",
+            "rank": 5,
+            "pid": 411,
+            **no_year(240, "02:12:59"),
+        },
+    ),
+    (
+        "\x1b[36m(RayWorkerWrapper pid=4009)\x1b[0m boom \x1b[32m [repeated 3x across cluster]\x1b[0m",
+        "boom ",
+        "tag",
+        {"process": "RayWorkerWrapper pid=4009", "pid": 4009},
+    ),
+    (
+        "(Actor pid=7) boom [repeated 2x across cluster] (Ray deduplicates logs by default. Set x to y.)",
+        "boom",
+        "tag",
+        {"process": "Actor pid=7", "pid": 7},
+    ),
+    (
         "[01/21/2026-14:16:54] [TRT] [E] 1: [x.cpp::f::1] Error",
         "1: [x.cpp::f::1] Error",
         "tensorrt+tensorrt",
