@@ -7,6 +7,8 @@ the same thread. The ``External id`` of the kernel says the same where the profi
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from bisect import bisect_right
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from analyzer.profile.model import KERNELS_SCHEMA, OPS_SCHEMA, Profile
 
 _KINDS = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
 _LAUNCHES = frozenset({"cuda_runtime", "cuda_driver", "hip_runtime", "hip_driver"})
+_GZIP = b"\x1f\x8b"  # the profiler writes .json.gz where it is asked to
 _NS_PER_US = 1000  # Chrome traces count microseconds, with a fraction
 
 
@@ -46,8 +49,11 @@ def read_kineto(path: Path) -> Profile:
         InputError: The file is no trace, or holds no device work.
     """
     try:
-        trace = msgspec.json.decode(path.read_bytes(), type=_Trace)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        data = path.read_bytes()
+        if data.startswith(_GZIP):
+            data = gzip.decompress(data)
+        trace = msgspec.json.decode(data, type=_Trace)
+    except (msgspec.MsgspecError, UnicodeDecodeError, EOFError, zlib.error) as error:
         raise InputError(f"--profile {path}: not a Chrome trace: {error}") from error
     except OSError as error:
         raise InputError(f"--profile {path}: cannot be read: {error.strerror}") from error

@@ -25,8 +25,10 @@ def timing_basis(timeline: pl.DataFrame, *, sync_mode: bool | None) -> TimingBas
 
 
 def with_durations(timeline: pl.DataFrame) -> pl.DataFrame:
-    """Add ``duration_ns`` i64: device time where a profile gave it, else completion minus launch; null = no
-    clock for it. Stamps of two clocks are not subtracted."""
+    """Add ``duration_ns`` i64: device time where a profile gave it, else completion minus launch.
+
+    Null = no clock for it, or the two stamps are not of one clock.
+    """
     host = pl.col("completion_ns") - pl.col("launch_ns")
     host = pl.when(host >= 0).then(host)
     duration = pl.coalesce("device_ns", host) if "device_ns" in timeline.columns else host
