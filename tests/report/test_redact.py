@@ -1,0 +1,175 @@
+"""Redaction: keys always go; people, hosts, addresses and request texts go where asked, consistently."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer import schema
+from analyzer.report.redact import Redactor, redacted
+from analyzer.report.request import ReportContext
+from tests.report import results, stories
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----"
+SECRETS = {
+    "aws": ("id=AKIAIOSFODNN7EXAMPLE.", "AKIAIOSFODNN7EXAMPLE"),
+    "aws secret": ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalrXUtnFEMI"),
+    "github": (
+        "token ghp_16C7e42F292c6912E7710c838347Ae178B4a in url",
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    ),
+    "github fine": ("github_pat_11ABCDEFG0abcdefghij_klmnop", "github_pat_11ABCDEFG0abcdefghij_klmnop"),
+    "hugging face": ("HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789", "hf_abcdefghijklmnop"),
+    "openai": ("key sk-proj-abcdEFGH1234567890abcd", "sk-proj-abcdEFGH1234567890abcd"),
+    "jwt": ("t=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN", "eyJzdWIiOiIxMjM0In0"),
+    "bearer": ("'Authorization': 'Bearer abc.def-123456'", "abc.def-123456"),
+    "basic": ("Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
+    "curl": ("curl -H 'authorization: Bearer 0123456789abcdef' x", "0123456789abcdef"),
+    "password": ('{"password": "hunter22"}', "hunter22"),
+    "url": ("redis://app:s3cr3t@cache:6379/0", "s3cr3t"),
+    "api key": ("WANDB_API_KEY=0123456789abcdef0123456789abcdef01234567", "0123456789abcdef0123"),
+    "google": ("AIzaSyA1234567890abcdefghijklmnopqrstuv", "AIzaSyA1234567890"),
+    "nvidia": ("NGC nvapi-abcdefghijkl-mnopqrst_uvwx", "nvapi-abcdefghijkl"),
+    "slack": ("xoxb-123456789012-abcdefghij", "xoxb-123456789012"),
+    "pem": (f"{PEM}\\nMIIEowIBAAKCAQEA\\n-----END RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA"),
+}
+INNOCENT = (
+    "max_tokens=4096 eos_token=None pad_token_id: 151643",
+    "custom__paged_lookup [id=302] target=gpu:0",
+    "CUDA error: an illegal memory access was encountered at 0x7f3a2c000000",
+    "__matmul_static_broadcast_to_gelu_cec32e468ef8cbb1_8d3b9fee37e8520f_async",
+    "at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>",
+    "23:37:21.197 INFO: step 8 logits 64.0000",
+    "/srv/app/max_steps.py:30:build",
+    "task-0 sk-learn risk-assessment disk-1",
+    "prompt_tokens: 17, completion_tokens: 5",
+    "loaded from https://huggingface.co/models and https://github.com/org/repo",
+)
+
+
+def cleaned(text: str, *, names: bool = True) -> str:
+    redactor = Redactor(names=names)
+    redactor.learn(text)
+    return redactor.clean(text)
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("names", [False, True])
+def test_keys_are_always_redacted(name: str, names: bool) -> None:
+    text, secret = SECRETS[name]
+    found = cleaned(text, names=names)
+    assert secret not in found
+    assert "[redacted:" in found
+
+
+@pytest.mark.parametrize("text", INNOCENT)
+@pytest.mark.parametrize("names", [False, True])
+def test_ordinary_log_text_stays_as_it_is(text: str, names: bool) -> None:
+    assert cleaned(text, names=names) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("/home/alice/app/serve.py", "/home/user-1/app/serve.py"),
+        ("home/alice/app/serve.py", "home/user-1/app/serve.py"),
+        ("/Users/bob/x and /home/alice/y by alice", "/Users/user-1/x and /home/user-2/y by user-2"),
+        ("C:\\Users\\bob\\x", "C:\\Users\\user-1\\x"),
+        ("USER=carol", "USER=user-1"),
+        ("carol@gpu-node-7:~$ python", "user-1@host-1:~$ python"),
+        ("Nov 30 01:02:03 gpu-node-7 vllm[99]: x", "Nov 30 01:02:03 host-1 vllm[99]: x"),
+        ("gpu-node-7:99:101 [0] NCCL WARN x", "host-1:99:101 [0] NCCL WARN x"),
+        ("MASTER_ADDR=trainer.prod MASTER_PORT=1", "MASTER_ADDR=host-1 MASTER_PORT=1"),
+        ("http://model-a.prod.internal:8000/v1", "http://host-1:8000/v1"),
+        ("ip-10-0-3-17.ec2.internal up", "host-1 up"),
+        ("peer 10.1.2.3 and 10.1.2.4, 10.1.2.3 again", "peer ip-1 and ip-2, ip-1 again"),
+        ("127.0.0.1 0.0.0.0 [fe80::1ff:fe23:4567:890a]", "127.0.0.1 0.0.0.0 [ip-1]"),
+        ("mail ann.lee@example.com now", "mail email-1 now"),
+        ("GPU-5d1f0f5c-8a7b-4a3f-9d0e-0123456789ab", "gpu-uuid-1"),
+        ("prompt: 'Tell me \\'x\\' now', params: 1", "prompt: request-text-1, params: 1"),
+        ('{"role": "user", "content": "my PIN is 1234"}', '{"role": "user", "content": request-text-1}'),
+    ],
+)
+def test_names_get_one_placeholder_each(text: str, shown: str) -> None:
+    assert cleaned(text) == shown
+
+
+def test_names_stay_without_the_flag() -> None:
+    text = "/home/alice/x on 10.1.2.3 by ann@example.com"
+    assert cleaned(text, names=False) == text
+
+
+def test_a_name_learned_in_one_place_goes_in_all_places() -> None:
+    redactor = Redactor(names=True)
+    for text in ("hostname: gpubox", "/home/alice/x", "/home/max/y"):
+        redactor.learn(text)
+    assert redactor.clean("alice rebooted gpubox; alice2 did not") == "user-1 rebooted host-1; alice2 did not"
+    assert redactor.clean("max_ops in /home/max/y on max") == "max_ops in /home/user-2/y on max"
+
+
+def test_a_key_over_several_lines_goes_and_the_lines_stay_counted() -> None:
+    lines = ["before", PEM, "MIIEow", "IBAAK", "-----END RSA PRIVATE KEY-----", "after"]
+    found = Redactor(names=False).clean_lines(lines)
+    assert found == ["before", *["[redacted:private-key]"] * 4, "after"]
+    assert Redactor(names=False).clean_lines(["A" * 64, "x"]) == ["[redacted:private-key]", "x"]
+    assert len(Redactor(names=False).clean_lines([PEM, "cut", "off"])) == 3
+
+
+@given(st.lists(st.text(max_size=60), max_size=8), st.booleans())
+def test_any_lines_keep_their_number(lines: list[str], names: bool) -> None:
+    redactor = Redactor(names=names)
+    for line in lines:
+        redactor.learn(line)
+    assert len(redactor.clean_lines(lines)) == max(len(lines), 1 if not lines else len(lines))
+
+
+@given(st.text(max_size=120))
+def test_cleaning_twice_changes_nothing_more(text: str) -> None:
+    redactor = Redactor(names=False)
+    once = redactor.clean(text)
+    assert redactor.clean(once) == once
+
+
+@pytest.mark.parametrize(
+    "char", ["a", "a-", "1.", "a:", "'", "x@", "/home/", "eyJa.", "token=", "a b", '\\"']
+)
+def test_long_lines_take_no_long_time(char: str) -> None:
+    redactor = Redactor(names=True)
+    text = char * 400_000
+    start = time.perf_counter()
+    redactor.learn(text)
+    redactor.clean(text)
+    assert time.perf_counter() - start < 5
+
+
+def test_result_and_raw_lines_are_redacted_together() -> None:
+    private = stories.changed(results.late(), lambda text: text.replace("/srv/app", "/home/alice/app"))
+    private = msgspec.structs.replace(
+        private,
+        faults=[msgspec.structs.replace(private.faults[0], text="boom on 10.9.8.7 with hf_" + "a1" * 12)],
+    )
+    lines = [["alice at 10.9.8.7 says hf_" + "a1" * 12] * 7000]
+    clean, context = redacted(private, stories.context_of(lines, redact=True))
+    assert clean.faults[0].text == "boom on ip-1 with [redacted:hf-token]"
+    assert clean.faults[0].reported_at.python == schema.SourceFrame(
+        file="/home/user-1/app/max_steps.py", line=50, function="main", text="out.to(CPU())"
+    )
+    assert context.excerpt(0, 5, 6) == ["user-1 at ip-1 says [redacted:hf-token]"] * 2
+    assert clean.faults[0].kind == private.faults[0].kind
+
+
+@pytest.mark.parametrize("name", stories.SAMPLES)
+def test_samples_hold_no_secret_and_stay_as_they_are_without_the_flag(name: str) -> None:
+    result = stories.sample_result(name)
+    clean, _ = redacted(result, stories.sample_context(name))
+    assert clean == result
+
+
+def test_without_raw_lines_only_the_result_is_redacted() -> None:
+    clean, context = redacted(results.late(), ReportContext())
+    assert clean == results.late()
+    assert context.excerpt(0, 1, 2) in ([], [""])
