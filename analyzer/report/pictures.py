@@ -7,6 +7,7 @@ has a text alternative in the story; where the extra is not installed the page s
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ CLEARED_UNITS = 6  # a block for work that is only counted
 REPORT_UNITS = 4
 LABEL_PIXELS = 300
 FLOOR = 0.07  # an op without suspicion is still an op
+COLUMNS = 12  # a few ops are drawn as narrow as many
 ROOM = 0.72  # of a lane, for the bars; the rest is for the words
 COLOURS = {
     "cleared": "var(--cleared)",
@@ -32,6 +34,7 @@ COLOURS = {
 }
 INK = "var(--ink)"
 LINE = "var(--line)"
+_NAMESPACES = re.compile(r'(?<=<svg )(?: ?xmlns(?::\w+)?="[^"]*")+ ?')  # inside a page they are noise
 Values = list[dict[str, object]]
 
 
@@ -42,9 +45,7 @@ def draw(picture: Picture) -> str | None:
     chart = _strip(picture.chart) if isinstance(picture.chart, Strip) else _bars(picture.chart)
     svg: str = import_module("vl_convert").vegalite_to_svg(_styled(chart).to_dict())
     label = html.escape(picture.alt, quote=True)
-    return svg.replace(
-        '<svg xmlns="http://www.w3.org/2000/svg" ', f'<svg role="img" aria-label="{label}" ', 1
-    )
+    return _NAMESPACES.sub("", svg).replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
 def available() -> bool:
@@ -112,11 +113,12 @@ def _strip(strip: Strip) -> Any:
 
     lanes = list(dict.fromkeys(cell.lane for cell in strip.cells))
     places = _places(strip.cells)
-    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, places[-1][1]], nice=False, zero=False))
+    width = max(places[-1][1], COLUMNS)
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, width], nice=False, zero=False))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, len(lanes)], nice=False))
     blocks = alt.Chart(alt.Data(values=_blocks(strip.cells, places, lanes))).mark_rect(cornerRadius=2)
-    floors = alt.Chart(alt.Data(values=[{"y": at, "x": 0, "x2": places[-1][1]} for at in range(len(lanes))]))
-    texts = alt.Chart(alt.Data(values=_texts(strip.cells, places, lanes)))
+    floors = alt.Chart(alt.Data(values=[{"y": at, "x": 0, "x2": width} for at in range(len(lanes))]))
+    texts = alt.Chart(alt.Data(values=_texts(strip.cells, places, lanes, width)))
     layers = [
         floors.mark_rule(color=LINE).encode(x=x, x2="x2:Q", y=y),
         blocks.encode(x=x, x2="x2:Q", y=y, y2="y2:Q", color=_colours()),
@@ -163,10 +165,11 @@ def _edges(cell: Cell, begin: float, end: float) -> tuple[float, float]:
     return begin + gap, end - gap
 
 
-def _texts(cells: Sequence[Cell], places: Sequence[tuple[float, float]], lanes: Sequence[str]) -> Values:
+def _texts(
+    cells: Sequence[Cell], places: Sequence[tuple[float, float]], lanes: Sequence[str], width: float
+) -> Values:
     """Words above the blocks; lane names where there are several."""
     values: Values = []
-    end = places[-1][1]
     for cell, (left, right) in zip(cells, places, strict=True):
         floor = len(lanes) - 1 - lanes.index(cell.lane)
         middle = (left + right) / 2
@@ -174,9 +177,10 @@ def _texts(cells: Sequence[Cell], places: Sequence[tuple[float, float]], lanes: 
         if cell.kind == "cleared" and cell.count > 1:
             values.append(_text(middle, floor + 0.25, f"{cell.count:,} cleared"))
         elif cell.kind == "report":
-            values.append(_text(end, floor + 0.86, f"reported{line}", "right"))
+            side = "right" if middle > width * 0.85 else "left"
+            values.append(_text(right if side == "right" else left, floor + 0.86, f"reported{line}", side))
         elif cell.rank == 1:
-            side = "left" if middle < end * 0.35 else "right" if middle > end * 0.6 else "center"
+            side = "left" if middle < width * 0.12 else "right" if middle > width * 0.65 else "center"
             top = floor + FLOOR + cell.share * (ROOM - FLOOR)
             values.append(_text(middle, min(top + 0.12, floor + 0.86), f"suspect 1{line}", side))
     if len(lanes) > 1:

@@ -55,11 +55,13 @@ class Redactor:
         self._known: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
         self._bare: re.Pattern[str] | None = None
+        self._cleaned: dict[str, str] = {}  # the same op names and paths come again and again
 
     def learn(self, text: str) -> None:
         """Collect the names of one text."""
         if not self._names:
             return
+        self._cleaned.clear()
         rest = _without_secrets(text[:LONGEST_LINE])
         for kind, pattern in NAMES:
             for match in pattern.finditer(rest):
@@ -68,6 +70,12 @@ class Redactor:
 
     def clean(self, text: str) -> str:
         """The text without secrets and, if wanted, without names."""
+        found = self._cleaned.get(text)
+        if found is None:
+            found = self._cleaned[text] = self._clean(text)
+        return found
+
+    def _clean(self, text: str) -> str:
         rest = _without_secrets(text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "…")
         if not self._names:
             return rest
@@ -161,10 +169,11 @@ def _secret(name: str, match: re.Match[str]) -> str:
 def redacted(result: Result, context: ReportContext) -> tuple[Result, ReportContext]:
     """Result and raw lines without secrets, and without names where the context asks for it."""
     redactor = Redactor(names=context.redact)
-    _each(result, redactor.learn)
-    for source, first, last in excerpts_wanted(result):
-        for line in context.excerpt(source, first, last):
-            redactor.learn(line)
+    if context.redact:
+        _each(result, redactor.learn)
+        for source, first, last in excerpts_wanted(result):
+            for line in context.excerpt(source, first, last):
+                redactor.learn(line)
 
     def excerpt(source: int, first: int, last: int) -> Sequence[str]:
         return redactor.clean_lines(context.excerpt(source, first, last))

@@ -40,7 +40,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         _write(path.resolve() if path.is_symlink() else path, content)
     except OSError as error:
         hint = HINTS.get(error.errno or 0, error.strerror or str(error))
-        kept = "; the old report is unchanged" if path.is_file() else ""
+        kept = "; the old report is unchanged" if os.path.isfile(path) else ""  # noqa: PTH113 (never raises)
         raise WriteError(f"cannot write the report {path}: {hint}{kept}") from error
 
 

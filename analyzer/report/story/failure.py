@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+import msgspec
+
 from analyzer.report.story.marks import launch_order, strip_text
 from analyzer.report.story.telling import (
+    QUOTE_CHARS,
     Scene,
     accused_of,
     cite_fault,
@@ -16,6 +19,8 @@ from analyzer.report.story.telling import (
     code,
     counted,
     fact,
+    fault_as_logged,
+    fault_part,
     gap,
     inference,
     mixed,
@@ -51,6 +56,7 @@ BELIEF = {
     "exact": "The place it names is where it happened",
     "late": "The place it names is only where the fault was met; it happened earlier",
 }
+NO_YEAR = 1970  # where clocks without a date or a year begin
 Event = tuple[tuple[int, int], str | None, str, tuple[Part, ...], tuple[Cite, ...], bool]
 
 
@@ -69,7 +75,7 @@ def timeline(scene: Scene) -> Section:
     ]
     blocks: list[Block] = []
     if rows:
-        columns = ("time (UTC)",) * clocked + ("event", "what", "lines")
+        columns = ("time as logged",) * clocked + ("event", "what", "lines")
         blocks.append(Table(caption="In the order of the log", columns=columns, rows=tuple(rows)))
     if len(shown) < len(events):
         blocks.append(Paragraph(sentences=(gap(f"{len(events) - len(shown):,} more events are left out."),)))
@@ -100,7 +106,7 @@ def _events(scene: Scene) -> Iterator[Event]:
         yield (op.input, op.line or 0), None, what, (code(op.name, 120),), cite_op(op), True
     for fault in scene.result.faults:
         what = ROLE_WORDS[fault.role] + (f", {_times(fault.count)}" if fault.count > 1 else "")
-        told = (code(fault.text, 160),)
+        told = (fault_part(scene, fault, 160),)
         yield (fault.input, fault.line), _clock(fault), what, told, (cite_fault(fault),), fault.role == "root"
 
 
@@ -113,7 +119,10 @@ def _clock(fault: Fault) -> str | None:
         return None
     seconds, rest = divmod(fault.time_ns, 1_000_000_000)
     stamp = datetime.fromtimestamp(seconds, tz=UTC)
-    return f"{stamp:%Y-%m-%d %H:%M:%S}.{rest // 1_000_000:03d}"
+    clock = f"{stamp:%H:%M:%S}.{rest // 1_000_000:03d}"
+    if stamp.year > NO_YEAR:
+        return f"{stamp:%Y-%m-%d} {clock}"
+    return clock if (stamp.month, stamp.day) == (1, 1) else f"{stamp:%m-%d} {clock}"
 
 
 def fault(scene: Scene) -> Section:
@@ -131,10 +140,14 @@ def fault(scene: Scene) -> Section:
 
 
 def _told(scene: Scene, root: Fault) -> Iterator[Sentence]:
-    cites = [cite_fault(root)]
+    cites = [_cite_root(scene, root)]
     number = " ".join(str(part) for part in (root.vendor, root.code, root.name) if part is not None)
     what = (strong(root.kind), *((words(f", {number}"),) if number else ()), words(": "))
-    yield fact(*what, code(root.text, scene.detail.name_chars), cites=cites)
+    yield fact(*what, fault_part(scene, root, scene.detail.name_chars), cites=cites)
+    logged = fault_as_logged(scene, root)
+    if logged is not None and logged != root.text:
+        quote = msgspec.structs.replace(cites[0], quote=logged[:QUOTE_CHARS])
+        yield fact(strong("The log says: "), code(logged, scene.detail.name_chars), cites=[quote])
     yield fact(strong("Reported at: "), *_reported(scene, root), cites=[*cites, *_op_cite(root)])
     yield inference(
         strong(f"Trust: {root.trust}. "), BELIEF[root.trust], *_why(scene, root.trust_reason), cites=cites
@@ -146,6 +159,13 @@ def _told(scene: Scene, root: Fault) -> Iterator[Sentence]:
     if others:
         told = f"{counted(len(others), 'further root fault')} of other processes or of another cause."
         yield fact(told, cites=[cite_fault(one) for one in others[: scene.detail.faults]])
+
+
+def _cite_root(scene: Scene, root: Fault) -> Cite:
+    """With the quote where the text stands in the log word for word."""
+    cite = cite_fault(root)
+    same = fault_as_logged(scene, root) == root.text
+    return msgspec.structs.replace(cite, quote=root.text[:QUOTE_CHARS]) if same else cite
 
 
 def _why(scene: Scene, reason: str) -> tuple[Part, ...]:
@@ -235,7 +255,7 @@ def cascade(scene: Scene) -> Section | None:
 def _folded(scene: Scene, role: str, group: list[Fault]) -> Items:
     total, limit = sum(one.count for one in group), scene.detail.name_chars
     sentences = [
-        fact(f"{one.kind}, {_times(one.count)}: ", code(one.text, limit), cites=[cite_fault(one)])
+        fact(f"{one.kind}, {_times(one.count)}: ", fault_part(scene, one, limit), cites=[cite_fault(one)])
         for one in group[: scene.detail.faults]
     ]
     rest = group[scene.detail.faults :]

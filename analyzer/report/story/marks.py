@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from analyzer.report.request import ReportContext, WindowOp
 from analyzer.report.story.telling import Scene, clip, counted, percent, root_of
 from analyzer.report.story.values import Cell, Strip
@@ -46,17 +48,18 @@ def lane_of(one: WindowOp) -> str:
 
 
 def launch_order(scene: Scene) -> Strip | None:
-    """Cleared work, launches of the window, report. Null where no launch is known."""
+    """Cleared work, launches from the begin of the window on, report. Null where no launch is known."""
     outer = [one for one in window_ops(scene.result, scene.context) if one.depth == 0]
     if not outer:
         return None
-    return Strip(cells=(*_before(scene, outer), *_inside(scene, outer), *_after(scene, outer)))
+    return Strip(cells=(*_before(scene, outer), *_inside(scene, outer), *_report(scene, outer)))
 
 
 def _before(scene: Scene, outer: Sequence[WindowOp]) -> list[Cell]:
+    """What was cleared by a proof, as one block."""
     cleared, window = scene.result.cleared, scene.result.window
     before = cleared.count - len(cleared.ops)
-    if before <= 0 or window is None:
+    if before <= 0 or window is None or window.begin.line is None:
         return []
     label = counted(before, "launch") + " cleared"
     return [Cell(kind="cleared", label=label, lane=lane_of(outer[0]), count=before, line=window.begin.line)]
@@ -65,17 +68,30 @@ def _before(scene: Scene, outer: Sequence[WindowOp]) -> list[Cell]:
 def _inside(scene: Scene, outer: Sequence[WindowOp]) -> list[Cell]:
     """One cell an op; runs of ops without suspicion are folded when there are too many."""
     suspects = suspects_by_op(scene.result)
+    cleared = _cleared_later(scene, outer)
+    launches = [*outer, *cleared.values()]
+    if all(one.op.line is not None for one in launches):
+        launches.sort(key=lambda one: (one.op.input, one.op.line or 0))
     top = {key for key, one in suspects.items() if one.rank <= max(scene.detail.cells // 2, 1)}
-    fold = len(outer) > scene.detail.cells
+    fold = len(launches) > scene.detail.cells
     cells: list[Cell] = []
-    for one in outer:
+    for one in launches:
         key = key_of(one.op)
-        suspect = suspects.get(key)
         if fold and key not in top:
             cells = _folded(cells, one)
-            continue
-        cells.append(_marked(one, suspect))
+        elif key in cleared:
+            cells.append(Cell(kind="cleared", label=_label(one.op), lane=lane_of(one), line=one.op.line))
+        else:
+            cells.append(_marked(one, suspects.get(key)))
     return cells
+
+
+def _cleared_later(scene: Scene, outer: Sequence[WindowOp]) -> dict[Key, WindowOp]:
+    """Ops cleared by name that were launched after the window began."""
+    begin, device = outer[0].op.line or 0, outer[-1].op.device
+    later = [one.op for one in scene.result.cleared.ops if (one.op.line or 0) > begin]
+    placed = [op if op.device else msgspec.structs.replace(op, device=device) for op in later]
+    return {key_of(op): WindowOp(op=op) for op in placed}
 
 
 def _marked(one: WindowOp, suspect: Suspect | None) -> Cell:
@@ -98,34 +114,27 @@ def _folded(cells: list[Cell], one: WindowOp) -> list[Cell]:
     return [*cells[:-1], merged]
 
 
-def _after(scene: Scene, outer: Sequence[WindowOp]) -> list[Cell]:
-    """Ops cleared by name that come after the first suspect, then the report."""
-    begin = outer[0].op.line or 0
-    late = [one.op for one in scene.result.cleared.ops if (one.op.line or 0) > begin]
-    cells = [
-        Cell(kind="cleared", label=_label(op), lane=lane_of(WindowOp(op=op)), line=op.line)
-        for op in late[: scene.detail.cleared]
-    ]
+def _report(scene: Scene, outer: Sequence[WindowOp]) -> list[Cell]:
     root = root_of(scene.result)
-    if root is not None:
-        lane = lane_of(outer[-1])
-        cells.append(Cell(kind="report", label=f"reported: {root.kind}", lane=lane, line=root.line))
-    return cells
+    if root is None:
+        return []
+    return [Cell(kind="report", label=f"reported: {root.kind}", lane=lane_of(outer[-1]), line=root.line)]
 
 
 def strip_text(strip: Strip) -> str:
     """The picture in one font width, narrow enough for a chat window."""
-    before = [cell for cell in strip.cells if cell.kind == "cleared" and cell.count > 1]
-    inside = [cell for cell in strip.cells if cell.kind in {"suspect", "other"}]
-    never_ran = [cell for cell in strip.cells if cell.kind == "cleared" and cell.count == 1]
+    before = [cell for cell in strip.cells if _is_block(cell)]
+    inside = [cell for cell in strip.cells if cell.kind != "report" and not _is_block(cell)]
     report = [cell for cell in strip.cells if cell.kind == "report"]
     left = f"[{before[0].count:,} cleared] " if before else ""
     marks = "".join(_level(cell) for cell in inside)
-    right = ("-" * len(never_ran)) + (" X" if report else "")
-    rows = [f"{left}|{marks}|{right}", *_pointers(left, inside)]
-    rows += [f"  - {counted(len(never_ran), 'launch')} after the report: never ran"] if never_ran else []
+    rows = [f"{left}|{marks}|{' X' if report else ''}", *_legend(left, inside)]
     rows += [f"  X {report[0].label}{_at(report[0])}"] if report else []
     return "\n".join(["launch order ->", *rows])
+
+
+def _is_block(cell: Cell) -> bool:
+    return cell.kind == "cleared" and cell.count > 1
 
 
 def _at(cell: Cell) -> str:
@@ -133,18 +142,21 @@ def _at(cell: Cell) -> str:
 
 
 def _level(cell: Cell) -> str:
+    if cell.kind == "cleared":
+        return "-"
     if cell.kind == "other" and cell.count > 1:
         return "~"
     return LEVELS[min(int(cell.share * len(LEVELS)), len(LEVELS) - 1)]
 
 
-def _pointers(left: str, inside: Sequence[Cell]) -> list[str]:
-    """A caret under the first suspect, and what it is."""
+def _legend(left: str, inside: Sequence[Cell]) -> list[str]:
+    """A caret under the first suspect, and what the signs mean."""
+    rows: list[str] = []
     first = min((cell for cell in inside if cell.rank), key=lambda cell: cell.rank or 0, default=None)
-    if first is None:
-        return []
-    at = len(left) + 1 + inside.index(first)
-    folded = sum(cell.count for cell in inside if cell.count > 1)
-    told = f"suspect {first.rank}: {first.label}, {percent(first.share)}" + _at(first)
-    rows = [" " * at + "^", f"  ^ {told}"]
+    if first is not None:
+        told = f"suspect {first.rank}: {first.label}, {percent(first.share)}" + _at(first)
+        rows += [" " * (len(left) + 1 + inside.index(first)) + "^", f"  ^ {told}"]
+    cleared = sum(cell.count for cell in inside if cell.kind == "cleared")
+    folded = sum(cell.count for cell in inside if cell.kind == "other" and cell.count > 1)
+    rows += [f"  - {counted(cleared, 'launch')} cleared by name"] if cleared else []
     return rows + ([f"  ~ {counted(folded, 'launch')} folded"] if folded else [])

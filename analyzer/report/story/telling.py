@@ -12,8 +12,10 @@ from analyzer.report.terminal import plain
 from analyzer.schema import Fault, OpRef, Result, Suspect, Value
 
 QUOTE_CHARS = 80
+QUOTE_LINES = 12  # of a fault; the appendix holds as many
 CITES_SHOWN = 4  # a sentence stays readable; the result has all of them
 TEXT_CHARS = 600
+NAMES_KNOWN = 12
 _FILE_LINE = re.compile(r"[\w./<>-]+\.(?:py|mojo|cpp|cc|cu|cuh|h|log|txt|gz):\d+(?::\d+)?|'[^']{3,120}'")
 
 
@@ -47,13 +49,14 @@ def input_names(result: Result) -> tuple[str, ...]:
 
 
 def _known_names(result: Result) -> tuple[str, ...]:
-    ops = [suspect.op.name for suspect in result.suspects]
-    ops += [one.op.name for one in result.cleared.ops]
+    """Long names first, so that none is cut by a shorter one inside it; of long lists only the head."""
+    ops = [suspect.op.name for suspect in result.suspects[:NAMES_KNOWN]]
+    ops += [one.op.name for one in result.cleared.ops[:NAMES_KNOWN]]
     if result.conclusion.messenger is not None:
         ops.append(result.conclusion.messenger.name)
-    kernels = [name for fault in result.faults for name in (fault.kernel, fault.reported_at.kernel) if name]
-    texts = [fault.text for fault in result.faults]
-    names = {name for name in (*ops, *kernels, *texts) if name}
+    faults = result.faults[:NAMES_KNOWN]
+    kernels = [name for fault in faults for name in (fault.kernel, fault.reported_at.kernel) if name]
+    names = {name for name in (*ops, *kernels) if name}
     return tuple(sorted(names, key=lambda name: (-len(name), name)))
 
 
@@ -131,10 +134,26 @@ def cite_whole(result: Result) -> tuple[Cite, ...]:
 
 
 def cite_fault(fault: Fault) -> Cite:
-    """The text of a fault."""
-    first = fault.text.split("\n", 1)[0]
+    """The lines of a fault. No quote: ``Fault.text`` is as it was understood, not always word for word."""
     last = fault.last_line if fault.last_line > fault.line else None
-    return Cite(input=fault.input, line=fault.line, last_line=last, quote=first[:QUOTE_CHARS] or None)
+    return Cite(input=fault.input, line=fault.line, last_line=last)
+
+
+def fault_as_logged(scene: Scene, fault: Fault) -> str | None:
+    """What the log itself says there: the fault's text if it stands so, else the line. Null = not at hand."""
+    last = min(fault.last_line, fault.line + QUOTE_LINES)
+    lines = [line.strip() for line in scene.context.excerpt(fault.input, fault.line, last)]
+    first = fault.text.split("\n", 1)[0].strip()
+    if first and any(first in line for line in lines):
+        return first
+    return next((line for line in lines if line), None)
+
+
+def fault_part(scene: Scene, fault: Fault, limit: int) -> Part:
+    """The text of a fault: as code only where the log is known to have it so."""
+    if fault is root_of(scene.result) and fault_as_logged(scene, fault) in {None, fault.text}:
+        return code(fault.text, limit)
+    return words(clip(fault.text, limit))
 
 
 def cite_op(op: OpRef) -> tuple[Cite, ...]:
