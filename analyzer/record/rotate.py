@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import zstandard
 
+from analyzer.errors import UsageError
+
+_UNITS = {"": 1, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+LEAST_BYTES = 64_000  # below this a file is hardly more than its header
 ZSTD_LEVEL = 1  # four times the speed of the default level on logs, nine tenths of its ratio
 
 
@@ -126,6 +131,19 @@ class LogFile:
         self.flush()
         self._header_size = self._size
         self.files += 1
+
+
+def parse_size(text: str) -> int:
+    """``500M`` -> 500 000 000 bytes; K, M and G are powers of ten, none is bytes.
+
+    Raises:
+        UsageError: Something else, or less than ``LEAST_BYTES``.
+    """
+    found = re.fullmatch(r"([0-9]+)([kKmMgG]?)[bB]?", text.strip())
+    size = int(found[1]) * _UNITS[found[2].upper()] if found else 0
+    if size < LEAST_BYTES:
+        raise UsageError(f"--max-size {text!r}: give bytes of at least {LEAST_BYTES}, as in 500M")
+    return size
 
 
 def numbered(path: Path, number: int) -> Path:

@@ -101,7 +101,11 @@ def _for_crashes(target: Target, level: Level, coredump: Path | None) -> list[Sw
     if target not in _CUDA or level == "sanitize":  # the sanitizer holds the debugger interface of the driver
         return found
     found += [
-        Switch(name="CUDA_ENABLE_COREDUMP_ON_EXCEPTION", value="1", why="names the kernel of a device fault"),
+        Switch(
+            name="CUDA_ENABLE_COREDUMP_ON_EXCEPTION",
+            value="1",
+            why="names the kernel of a device fault, which then aborts the process",
+        ),
         Switch(name="CUDA_COREDUMP_SHOW_PROGRESS", value="1", why="prints that kernel into the log"),
         Switch(name="CUDA_COREDUMP_GENERATION_FLAGS", value=COREDUMP_FLAGS, why="keeps the dump small"),
     ]

@@ -20,20 +20,16 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
-from types import CodeType
-from typing import Any, Literal
+from typing import Any
 
+from analyzer.record.ops.describe import Inputs
 from analyzer.record.ops.graphs import watch_graphs
-from analyzer.record.ops.inputs import SavedInput, pack_inputs
+from analyzer.record.ops.mode import mode_class
 from analyzer.record.ops.recorder import LogSink, Recorder, Sink, ring_for_process
 from analyzer.record.ops.ring import Ring
-from analyzer.record.ops.settings import INPUT_BYTES, INPUT_LIMIT, RING_OPS, RING_SUFFIX, TEXT_BYTES
-from analyzer.record.ops.signature import Operands, OpInfo, by_name
+from analyzer.record.ops.settings import INPUT_BYTES, RING_OPS, RING_SUFFIX, TEXT_BYTES
 from analyzer.record.ops.triton import watch_triton
-
-Inputs = Literal["none", "cpu", "sync"]
 
 
 @contextlib.contextmanager
@@ -113,7 +109,7 @@ def install(folder: str, ring: int, inputs: Inputs) -> None:
         inputs: As in ``torch_ops``.
     """
     recorder = Recorder(ring_for_process(folder, ring))
-    mode = _mode_class()
+    mode = mode_class()
     mode(recorder, inputs).__enter__()
     watch_graphs(recorder)
     watch_triton(recorder)
@@ -125,7 +121,7 @@ def install(folder: str, ring: int, inputs: Inputs) -> None:
 def _watching(recorder: Recorder, inputs: Inputs) -> Iterator[None]:
     undo = [watch_graphs(recorder), watch_triton(recorder)]
     try:
-        with _mode_class()(recorder, inputs):
+        with mode_class()(recorder, inputs):
             yield
     finally:
         for one in undo:
@@ -147,128 +143,3 @@ def _in_new_threads(make: Callable[[], Any]) -> None:
         start(thread)
 
     threading.Thread.start = start_with_mode  # type: ignore[method-assign, assignment]
-
-
-@cache
-def _mode_class() -> Any:
-    """The dispatch mode; made on first use because its base is torch's."""
-    import torch
-    from torch._subclasses.fake_tensor import FakeTensor
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    strategy = _dynamo_skip()
-    operands = Operands(torch.Tensor, torch.strided)
-    infos: dict[Any, OpInfo] = {}
-
-    class OpLogMode(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
-        """Notes each op and passes it on."""
-
-        supports_higher_order_operators = True
-
-        def __init__(self, recorder: Recorder, inputs: Inputs) -> None:
-            super().__init__()
-            self._recorder = recorder
-            self._inputs = inputs
-
-        @classmethod
-        def ignore_compile_internals(cls) -> bool:
-            """Without this, ``torch.compile`` would run everything eagerly while we log."""
-            return True
-
-        @classmethod
-        def _should_skip_dynamo(cls) -> bool:
-            """Whether the base class has to hide us from Dynamo."""
-            return strategy is None
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            info = infos.get(func)
-            if info is None:
-                info = infos[func] = OpInfo(func)
-            if not info.launches or FakeTensor in types:  # a compiler traces: nothing is launched
-                return func(*args, **kwargs)
-            recorder = self._recorder
-            ints: list[Any] = []
-            key = (func, *operands.key(args, kwargs, ints))
-            text = recorder.texts.get(key)
-            if text is None:
-                text = recorder.texts[key] = operands.text(info, args, kwargs)
-            saved = None
-            if ints and self._inputs != "none":
-                saved = _saved(
-                    operands, info, args, kwargs, self._inputs, capturing=recorder.capture is not None
-                )
-            ident = recorder.launch(text, saved, depth=2)
-            result = func(*args, **kwargs)
-            recorder.returned(ident)
-            return result
-
-    if strategy is not None:
-        strategy(OpLogMode.__torch_dispatch__.__code__)
-    return OpLogMode
-
-
-def _dynamo_skip() -> Callable[[CodeType], None] | None:
-    """A function that has Dynamo run a code object, and what it calls, as it is; null = torch has none.
-
-    The base class would do it with a wrapper around each op, which costs a third of our time and imports
-    torch._dynamo, which takes seconds, at the first op.
-    """
-    import torch
-
-    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)  # noqa: SLF001 - no public way
-    if not hasattr(frames, "set_code_exec_strategy") or not hasattr(frames, "_FrameExecStrategy"):
-        return None
-    skip = frames._FrameAction.SKIP  # noqa: SLF001
-    return lambda code: frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, skip))  # noqa: SLF001
-
-
-def _saved(
-    operands: Operands, info: OpInfo, args: Any, kwargs: Any, inputs: Inputs, *, capturing: bool
-) -> bytes | None:
-    """The integer inputs of an op; null = none that may be read.
-
-    While a CUDA graph is captured nothing may be read: a copy to the host ends the capture with an error.
-    """
-
-    def readable(tensor: Any) -> bool:
-        here = tensor.device.type == "cpu" or (inputs == "sync" and not capturing)
-        return here and operands.integers.get(tensor.dtype, False) and tensor.device.type != "meta"
-
-    named = by_name(operands, info, args, kwargs, readable)
-    found = [_read_values(name, one) for name, one in named if name.partition(".")[0] not in info.written]
-    return pack_inputs(info.name, found) if found else None
-
-
-def _read_values(name: str, tensor: Any) -> SavedInput:
-    import torch
-
-    low = high = None
-    data = b""
-    plain = (
-        tensor.layout is torch.strided and type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__
-    )
-    if plain and tensor.numel():
-        values = tensor.detach()
-        if values.dtype is not torch.uint16 and values.dtype not in _unordered():
-            low, high = (int(one) for one in torch.aminmax(values))
-        if values.numel() * values.element_size() <= INPUT_LIMIT:
-            data = values.cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
-    return SavedInput(
-        name=name,
-        shape=tuple(tensor.shape),
-        dtype=str(tensor.dtype).removeprefix("torch."),
-        device=str(tensor.device),
-        low=low,
-        high=high,
-        data=data,
-    )
-
-
-@cache
-def _unordered() -> frozenset[Any]:
-    """Dtypes that ``aminmax`` does not take."""
-    import torch
-
-    names = ("uint16", "uint32", "uint64")
-    return frozenset(getattr(torch, name) for name in names if hasattr(torch, name))

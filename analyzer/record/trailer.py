@@ -3,8 +3,9 @@
 Each begins with ``[RECORD] ``, then one word of ``WORDS``, then ``key=value`` pairs. A value with blanks,
 quotes or nothing in it is a JSON string, all others stand bare::
 
-    [RECORD] START command="python serve.py" target=torch level=ops pid=4242 host=gpu-7 file=0
+    [RECORD] START command="python serve.py" target=torch level=ops host=gpu-7 file=0
     [RECORD] SET name=CUDA_COREDUMP_SHOW_PROGRESS value=1
+    [RECORD] CHILD pid=4242
     [RECORD] OPS pid=4250 ops=812 lost=0
     [RECORD] EXIT signal=SIGSEGV code=139 duration_s=12.345
     [RECORD] VERSION driver=580.65 cuda=13.0 torch=2.11.0 max=26.7
@@ -27,7 +28,7 @@ import msgspec
 from analyzer.schema import Value
 
 PREFIX = "[RECORD] "
-WORDS = frozenset({"START", "SET", "OPS", "EXIT", "VERSION", "GPU", "END"})
+WORDS = frozenset({"START", "SET", "CHILD", "OPS", "EXIT", "VERSION", "GPU", "END"})
 _BARE = re.compile(r'[^\s"=]+')
 _PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|[^\s"]+)')
 
@@ -101,7 +102,9 @@ def parse_trailer(lines: Iterable[str]) -> Trailer:
 
 def _fields(word: str, pairs: Pairs) -> dict[str, object]:
     if word == "START":
-        return {**{key: pairs.get(key) for key in ("command", "target", "level")}, "pid": _int(pairs, "pid")}
+        return {key: pairs.get(key) for key in ("command", "target", "level")}
+    if word == "CHILD":
+        return {"pid": _int(pairs, "pid")}
     if word == "EXIT":
         duration = pairs.get("duration_s")
         return {

@@ -145,6 +145,7 @@ class _Recording:
         child = self._start()
         with child:
             self._child = child
+            self._write(log, "CHILD", pid=child.pid)
             relay = Relay(child, log, self._clock, self._watch)
             unterminated, held = relay.run()
             for stream in (child.stdout, child.stderr):
@@ -189,7 +190,6 @@ class _Recording:
             "command": shlex.join(self._plan.command),
             "target": self._options.target,
             "level": self._options.level,
-            "pid": self._child.pid if self._child else None,
             "host": socket.gethostname(),
             "file": number,
         }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -66,6 +68,15 @@ def start(
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
     )
+
+
+def kill_orphan(log: Path) -> None:
+    """End the command of a recorder that was killed."""
+    texts = (line.split(b" ", 3)[3].decode(errors="replace") for line in read_lines(log))
+    pid = parse_trailer(texts).pid
+    assert pid is not None
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def run(log: Path, command: list[str], env: Mapping[str, str] | None = None, **options: object) -> Recorded:

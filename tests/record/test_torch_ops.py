@@ -15,7 +15,7 @@ from analyzer.record.ops.dump import render_ring
 from analyzer.record.ops.inputs import unpack_header
 from analyzer.record.switches import HOOKS
 from analyzer.record.torch_ops import recover
-from tests.record.children import ROOT, Recorded, python, run
+from tests.record.children import ROOT, Recorded, kill_orphan, python, run, start
 
 torch = pytest.importorskip("torch")
 
@@ -156,12 +156,12 @@ sys.exit(3)
 """
     recorded = run(tmp_path / "serve.log", script(tmp_path, text), target="torch")
     lines = texts(recorded)
-    tags = {line.split(") ")[0] for line in lines if ") [OP] LAUNCH " in line}
-    assert len(tags) == 2
-    by_tag = {tag: [line for line in lines if line.startswith(tag)] for tag in tags}
-    assert any("aten::bincount" in " ".join(found) for found in by_tag.values())
-    forked = next(found for found in by_tag.values() if "aten::cumsum" in " ".join(found))
-    assert "aten::embedding" not in " ".join(forked)
+    tagged = [line for line in lines if line.startswith("(python pid=")]
+    assert "aten::bincount" in heads(lines)
+    forked = heads([line.split(") ", 1)[1] for line in tagged])
+    assert "aten::cumsum" in forked
+    assert "aten::embedding" not in forked
+    assert "aten::embedding" in heads(lines)
 
 
 def test_the_program_keeps_its_own_sitecustomize_and_its_own_analyzer(tmp_path: Path) -> None:
@@ -272,3 +272,29 @@ assert (counter.frame_count, counter.op_count) == (1, 2), counter.frame_count
     code, log = in_block(tmp_path, text.strip())
     assert code == 0
     assert heads(log.read_text().splitlines()).count("aten::sin") == 3
+
+
+def test_rings_of_a_killed_recorder_are_not_thrown_away(tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    with start(log, script(tmp_path, "serve(1)\nimport time\ntime.sleep(60)"), target="torch") as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.kill()
+        kill_orphan(log)
+        child.communicate(timeout=60)
+    run(log, python("print(1)"), target="torch")
+    (ring,) = (tmp_path / "serve.log.ops.old").iterdir()
+    assert "aten::embedding" in heads(render_ring(ring).decode().splitlines())
+
+
+def test_a_tensor_that_answers_nothing_does_not_break_the_program(tmp_path: Path) -> None:
+    text = """
+ragged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
+(ragged * 2).to_padded_tensor(0.0)
+torch.sparse.mm(torch.eye(3).to_sparse(), torch.ones(3, 3))
+torch.ones(3, dtype=torch.long, device="meta").sum()
+torch.zeros(3, dtype=torch.uint32).clone()
+"""
+    code, log = in_block(tmp_path, text.strip())
+    assert code == 0
+    assert "aten::mul" in heads(log.read_text().splitlines())

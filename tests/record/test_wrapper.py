@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.record.children import Recorded, python, read_lines, run, start
+from analyzer.errors import UsageError
+from analyzer.record.rotate import parse_size
+from tests.record.children import Recorded, kill_orphan, python, read_lines, run, start
 
 # Lines of both streams with every byte value, invalid UTF-8, carriage returns, and no line end at the end.
 NOISE = r"""
@@ -171,6 +173,7 @@ def test_a_kill_of_the_recorder_leaves_the_tail_on_disk(tmp_path: Path, suffix: 
         assert child.stdout.readline() == b"done\n"
         time.sleep(0.6)  # FLUSH_S and some
         child.kill()
+        kill_orphan(log)
         child.communicate(timeout=60)
     text = b"".join(read_lines(log))
     assert b" stderr F line 4999\n" in text
@@ -237,6 +240,14 @@ def test_rotation_keeps_n_older_files_cut_between_lines(tmp_path: Path, suffix: 
         numbers += [int(line.split(b" ")[3]) for line in lines if b" stdout F " in line[:50]]
     assert numbers == list(range(numbers[0], 40000))
     assert recorded.trailer.exit_code == 0
+
+
+def test_sizes_are_read_with_units() -> None:
+    texts = ("64000", "100k", "500M", "2GB")
+    assert [parse_size(text) for text in texts] == [64_000, 100_000, 500_000_000, 2 * 10**9]
+    for text in ("", "5", "-1M", "1.5G", "much"):
+        with pytest.raises(UsageError):
+            parse_size(text)
 
 
 def test_standard_input_goes_to_the_command(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ class Operands:
                 integer = self.integers[dtype] = _word(dtype) in INTEGERS
             if integer:
                 ints.append(arg)
-            return (arg.shape, dtype, arg.device, self._strides(arg))  # type: ignore[attr-defined]
+            shape = None if arg.is_nested else arg.shape  # type: ignore[attr-defined]
+            return (shape, dtype, arg.device, self._strides(arg))  # type: ignore[attr-defined]
         if arg is None or isinstance(arg, (int, float, str)):
             return (arg.__class__, arg)  # 1, 1.0 and True are equal but do not read the same
         if isinstance(arg, (list, tuple)):
@@ -76,7 +77,7 @@ class Operands:
         return str(arg)
 
     def _strides(self, tensor: Any) -> tuple[int, ...] | None:
-        if tensor.layout is not self._strided or tensor.is_contiguous():
+        if tensor.layout is not self._strided or tensor.is_nested or tensor.is_contiguous():
             return None
         return tuple(tensor.stride())
 
@@ -109,7 +110,7 @@ class Operands:
         for name, arg in named:
             tensors = list(self.tensors([(name, arg)]))
             for inner, one in tensors:
-                yield inner, shape_text(one.shape, one.dtype)
+                yield inner, shape_text(("nested",) if one.is_nested else one.shape, one.dtype)
                 strides = self._strides(one)
                 if strides is not None:
                     yield f"{inner}.strides", ",".join(map(str, strides))

@@ -31,8 +31,12 @@ _STREAM: Stream = "stderr"
 
 
 class _Seen(msgspec.Struct):
-    """What of a ring is in the log: ops below ``next_id``, and those of them without a completion yet."""
+    """What of a ring is in the log: ops below ``next_id``, and those of them without a completion yet.
 
+    The ops of the first process that has any stand in the log like its own text, without a tag.
+    """
+
+    tag: str
     next_id: int = 0
     open_ids: set[int] = msgspec.field(default_factory=set)
 
@@ -48,12 +52,15 @@ class OpsWatch:
         self._started = False
 
     def prepare(self) -> None:
-        """Make the folder empty: rings of an earlier run are not of this one.
+        """Make an empty folder; rings that a killed recorder left are moved to ``<folder>.old``.
 
         Raises:
             OSError: It cannot be made.
         """
-        shutil.rmtree(self._folder, ignore_errors=True)
+        left = self._folder.with_name(self._folder.name + ".old")
+        if self._folder.exists():  # that recorder was killed: nobody has read these rings yet
+            shutil.rmtree(left, ignore_errors=True)
+            self._folder.replace(left)
         shutil.rmtree(self._inputs, ignore_errors=True)
         self._folder.mkdir(parents=True)
 
@@ -82,14 +89,15 @@ class OpsWatch:
     def lines(self) -> bytes:
         """Ops of all rings that are not in the log yet, stamped, in order of time within a process."""
         dumps = []
-        for path in sorted(self._folder.glob(f"*{RING_SUFFIX}")):
+        for path in self._folder.glob(f"*{RING_SUFFIX}"):
             with contextlib.suppress(InputError):  # killed while it made the file: there are no ops in it
                 dumps.append((path, read_ring(path)))
-        several = len(dumps) > 1
-        return b"".join(self._block(path, dump, tagged=several) for path, dump in dumps)
+        dumps.sort(key=lambda one: one[1].started_ns)
+        return b"".join(self._block(path, dump) for path, dump in dumps if dump.ops)
 
-    def _block(self, path: Path, dump: RingDump, *, tagged: bool) -> bytes:
-        seen = self._seen.setdefault(path, _Seen())
+    def _block(self, path: Path, dump: RingDump) -> bytes:
+        tag = f"(python pid={dump.pid}) " if self._seen else ""
+        seen = self._seen.setdefault(path, _Seen(tag=tag))
         new = [op for op in dump.ops if op.id >= seen.next_id]
         late = [op for op in dump.ops if op.id in seen.open_ids and op.done_ns is not None]
         if not new and not late:
@@ -98,10 +106,9 @@ class OpsWatch:
         self._note(seen, new, late)
         save_inputs(new, self._inputs, prefix=f"{dump.pid}-")
         head = render_line("OPS", {"pid": dump.pid, "ops": len(new), "lost": lost})
-        tag = f"(python pid={dump.pid}) " if tagged else ""
         out = [stamp_lines(f"{head}\n".encode(), time.time_ns(), _STREAM)]
         for time_ns, text in render_events(new, late):
-            stamp = cri_time(time_ns) + b" stderr F " + tag.encode()
+            stamp = cri_time(time_ns) + b" stderr F " + seen.tag.encode()
             out.append(stamp + text.replace(b"\n", b"\n" + stamp) + b"\n")
         return b"".join(out)
 
