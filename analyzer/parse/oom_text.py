@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from analyzer.grammar import parse, token_text
+from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.schema import Value
+
+if TYPE_CHECKING:
+    from lark.tree import ParseTree
 
 GRAMMAR = "oom"
 Printer = Literal["torch", "cupy", "xla", "ggml", "nccl", "vllm", "killed"]
@@ -21,8 +24,10 @@ MARKS: tuple[tuple[str, Printer], ...] = (
 )
 _UNITS = {"bytes": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _ADVICE = (" If reserved ", " See documentation", "  See documentation", "If reserved but")
+_RAISE = " raise "
 _OTHERS_SHARE = 0.25  # other processes hold so much of the device: they are worth a word
 _POOLS_SHARE = 0.5
+_CLAUSE_ENDS = (". ", "; ", "B ", "B, ", "s ")  # of a sentence, of a size
 _APIS = {"CUDA": "nvidia", "HIP": "amd"}
 
 
@@ -93,6 +98,8 @@ def read_oom(line: str) -> OomText | None:
     if not found:
         return None
     at, mark, printer = min(found)
+    if _RAISE in line[:at]:  # a traceback shows the source line
+        return None
     if printer == "torch":
         at = line.rfind(" ", 0, at) + 1
         at += max(0, line[at:].find("CUDA"), line[at:].find("HIP"))  # glued to what stands before
@@ -119,7 +126,7 @@ def _read(printer: Printer, text: str) -> OomText:
 
     sizes: dict[str, list[int]] = {}
     fields: dict[str, list[str]] = {}
-    for item in parse(GRAMMAR, text, printer).iter_subtrees_topdown():  # type: ignore[no-untyped-call]
+    for item in _parse(printer, text).iter_subtrees_topdown():  # type: ignore[no-untyped-call]
         for child in item.children:
             if isinstance(child, Token) and child.type == "SIZE":
                 sizes.setdefault(str(item.data), []).append(_bytes(token_text(child)))
@@ -147,6 +154,25 @@ def _read(printer: Printer, text: str) -> OomText:
         vendor=_APIS.get(fields["API"][0]) if "API" in fields else None,
         pid=pid,
     )
+
+
+def _parse(printer: Printer, text: str) -> ParseTree:
+    """Parse a text; one that is cut off or has a clause of a version to come, up to the clause before."""
+    try:
+        return parse(GRAMMAR, text, printer)
+    except GrammarError as error:
+        ends = sorted({text.rfind(end, 0, error.position) for end in _CLAUSE_ENDS}, reverse=True)
+        for end in ends:
+            if end > 0 and (read := _parse_or_none(printer, text[: end + 1])) is not None:
+                return read
+        raise
+
+
+def _parse_or_none(printer: Printer, text: str) -> ParseTree | None:
+    try:
+        return parse(GRAMMAR, text, printer)
+    except GrammarError:
+        return None
 
 
 def _first(sizes: dict[str, list[int]], *names: str) -> int | None:

@@ -22,6 +22,7 @@ DEVICE_FAULTS = frozenset(
         "library_status",
     }
 )
+_TORCH_OOM = "out of memory. Tried to allocate"  # PyTorch's own words
 _KNOWN = frozenset({"proven", "confirmed"})
 
 
@@ -30,11 +31,7 @@ def torch_steps(fault: FaultRecord, confidence: Confidence, modes: Modes) -> lis
     if fault.kind in DEVICE_FAULTS:
         return _device_fault(fault, confidence, modes)
     if fault.kind == "device_assert":
-        return (
-            []
-            if modes.launch_blocking
-            else [_blocking("adds the Python line whose launch failed the assertion")]
-        )
+        return [] if modes.launch_blocking else [_line_of_assert(fault)]
     if fault.kind == "nan":
         return [_step("TORCH_COMPILE_DEBUG=1", f"writes the code that made {fault.label or 'the buffer'}")]
     if fault.kind == "no_kernel_image":
@@ -66,6 +63,12 @@ def _device_fault(fault: FaultRecord, confidence: Confidence, modes: Modes) -> l
     return [*steps, _sanitizer()]
 
 
+def _line_of_assert(fault: FaultRecord) -> NextStep:
+    """The assert names the kernel; what is missing is who launched it."""
+    why = "adds the Python line whose launch failed the assertion"
+    return _step("AMD_SERIALIZE_KERNEL=3", why) if fault.vendor == "amd" else _blocking(why)
+
+
 def _blocking(why: str) -> NextStep:
     return _step("CUDA_LAUNCH_BLOCKING=1 PYTORCH_NO_CUDA_MEMORY_CACHING=1", why)
 
@@ -88,7 +91,7 @@ def _out_of_memory(fault: FaultRecord) -> list[NextStep]:
                 command="nvidia-smi --query-compute-apps=pid,used_memory --format=csv", why="who holds it"
             )
         ]
-    if fault.witness == "oom" and fault.vendor is not None:
+    if _TORCH_OOM in fault.text:
         command = (
             "torch.cuda.memory._record_memory_history()   # at start; _dump_snapshot(...) where it fails"
         )

@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from analyzer.faults.codes import CODES, ErrorCode, by_name, by_text, vendor_of
+from analyzer.grammar import GrammarError
 from analyzer.model import FaultRecord, FaultSite, ModeRecord, Reading, Record
 from analyzer.parse.c10_text import (
     ANCIENT,
@@ -25,7 +26,7 @@ from analyzer.parse.c10_text import (
 )
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Told
-from analyzer.witnesses.host_error import Around, fault_of, read_host_errors
+from analyzer.witnesses.host_error import Around, fault_of, gates_of_others, read_host_errors
 
 NAME = "c10"
 _WHAT = "what():"
@@ -90,7 +91,7 @@ def _fault(told: Told[Head], around: Around, body: Body) -> FaultRecord:
         code=known.code if known else None,
         name=body.name,
         vendor=_vendor(head, body),
-        kernel=_kernel(body),
+        kernel=None if site == "sync" else _kernel(body),
         entry_point=body.operator,
         location=location,
         async_hint=body.async_hint,
@@ -167,14 +168,22 @@ def _mode(fault: FaultRecord, body: Body) -> ModeRecord | None:
     )
 
 
+def _own_error(what: str) -> Head | None:
+    """The error of c10 in a ``what()``, if it is one."""
+    try:
+        return _read_line(what)
+    except GrammarError:
+        return None
+
+
 def _abort(told: Told[Head], around: Around) -> Sequence[Record] | None:
-    """``terminate called``: the error in its ``what()`` is a record of its own, if it is one of CUDA."""
+    """``terminate called``: the error in its ``what()`` is a record of its own, if some witness reads it."""
     near = around.after[:_NEAR]
     what = next((text for _, text in near if text.strip().startswith(_WHAT)), None)
-    if what is not None and any(word in what for word in WATCHDOG):
-        return []
-    if what is not None and any(word in what for word in (*CHECKS, DRIVER, ANCIENT)):
+    if what is not None and _own_error(what):
         return None
+    if what is not None and any(word in what for word in (*WATCHDOG, *gates_of_others(NAME))):
+        return []
     around.used.update(number for number, text in near if text == what)
     said = f"{told.value.text}: {what.strip().removeprefix(_WHAT).strip()}" if what else told.value.text
     fault = FaultRecord(

@@ -241,8 +241,8 @@ def _kernel(function: str) -> str | None:
     """The function without its types; null = a lambda, or not told."""
     if "lambda" in function or "operator()" in function or function in _NO_NAME:
         return None
-    name = function.split("(", 1)[0] if "(anonymous namespace)" not in function else function
-    return name.split("<", 1)[0].split(" ")[-1].rsplit("::", 1)[-1] or None
+    name = function.replace("(anonymous namespace)::", "").split("(", 1)[0].split("<", 1)[0]
+    return name.split(" ")[-1].rsplit("::", 1)[-1] or None
 
 
 def _who(group: _Group) -> str:

@@ -22,6 +22,7 @@ _NUMBER, _LOOKING = " CUDA device-side assertion failure", "Looking for device-s
 _LINES = 200  # ten failures at most are kept, each with about fifteen lines
 _FAILURE = "Assertion failure "
 _MAX_FOREIGN = 8
+_MESSAGE, _PLACE = "GPU assertion failure message", "File containing assertion"
 _PAIR = "  /  "  # formats.md 3.3 shows two fields on one line
 
 
@@ -56,11 +57,11 @@ def _read_head(line: str) -> _Found | None:
 def _report(head: Line, found: _Found, fetch: Fetch, reading: Reading) -> None:
     """One record for each kernel and assertion of the report."""
     after = fetch.after(head.number, head.process, _LINES)
-    records: dict[tuple[str, str], FaultRecord] = {}
+    records: dict[tuple[str, str, str], FaultRecord] = {}
     for lines, fields in _failures(after):
         reading.continuation.extend(line.number for line in lines)
         record = _record(head, lines, fields, found)
-        key = (record.text, record.kernel or "")
+        key = (fields.get(_MESSAGE, ""), fields.get(_PLACE, ""), record.kernel or "")
         seen = records.get(key)
         records[key] = (
             msgspec.structs.replace(seen, count=seen.count + 1, last_line=record.last_line)
@@ -113,17 +114,13 @@ def _tokens(rule: str, text: str) -> list[str]:
 
 def _record(head: Line, lines: Sequence[Line], fields: dict[str, str], found: _Found) -> FaultRecord:
     kernel = fields.get("Name of kernel launched that led to failure")
-    message = fields.get("GPU assertion failure message", "")
-    place = fields.get("File containing assertion", "")
+    message = fields.get(_MESSAGE, "")
+    place = fields.get(_PLACE, "")
     path, _, number = place.rpartition(":")
     launch = fields.get("File containing kernel launch")
-    block = (
-        f" (block {fields['Block ID that failed assertion']}"
-        if "Block ID that failed assertion" in fields
-        else ""
-    )
+    block = fields.get("Block ID that failed assertion")
     thread = fields.get("Thread ID that failed assertion")
-    who = f"{block}, thread {thread})" if block and thread else ""
+    who = f" (first: block {block}, thread {thread})" if block and thread else ""
     return FaultRecord(
         source=head.source,
         process=head.process,

@@ -1,12 +1,15 @@
 """Errors that host code raises: what stands around their line, and folding of repeats. No witness by itself.
 
 A dead context repeats its error for ever (formats.md 5). The first ``FETCHED`` errors of a process are read
-with the traceback before and the text after them; a later one is counted in the record that said the same.
+with the traceback before and the text after them; a later one is counted in the record that said the same,
+apart from numbers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -23,11 +26,15 @@ from analyzer.parse.source_stack import (
     traceback_before,
 )
 from analyzer.schema import SourceFrame
-from analyzer.witness import Fetch
+from analyzer.witness import Fetch, witnesses
 from analyzer.witnesses.distinct import Losses, Told, by_process, read_distinct
 
 FETCHED = 24  # of a process: enough for several ranks of one file without tags
 BEFORE_LINES = 400  # a chained traceback of a compiled model with another writer in between
+_PACKAGES = frozenset({"site-packages", "dist-packages"})
+_FRAMEWORKS = frozenset({"torch", "triton", "cupy", "cupyx", "jax", "jaxlib", "numpy", "typing_extensions"})
+DISTINCT = 400  # texts of a source that are read one by one
+_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 AFTER_LINES = 160  # C++ frames of a deep stack
 
 
@@ -45,7 +52,7 @@ T = TypeVar("T", bound=HasText)
 class Around(msgspec.Struct):
     """What stands around an error. ``before``, ``after``: number and text; ``used``: lines that belong to it.
 
-    ``running``: Python frames from the innermost one of the user's own code inwards, text of the first cut to
+    ``running``: Python frames from the innermost one that is no framework's inwards, text of the first cut to
     the part that was running (the interpreter marks it with ``^``).
     """
 
@@ -62,8 +69,9 @@ class Around(msgspec.Struct):
 
     @property
     def python(self) -> SourceFrame | None:
-        """The innermost frame of the user's own code."""
-        return innermost_user(self.frames)
+        """The innermost frame of the user's own code; a server has none, then of the server's code."""
+        own = innermost_user(self.frames)
+        return own or next((frame for frame in reversed(self.frames) if not _is_framework(frame)), None)
 
     def sync_point(self, cpp_frames: Sequence[str] = ()) -> str | None:
         """What the report site is, if it can only have met an older error."""
@@ -99,13 +107,37 @@ def read_host_errors(
     """
     losses = Losses(name)
     reading = Reading()
-    for told in by_process(read_distinct(frame, read, losses)):
+    for told in by_process(read_distinct(frame, _bounded(read), losses)):
         _Process(told, fetch, build).run(reading)
     reading.records.sort(key=lambda record: record.line)
     reading.parsed = sorted(set(reading.parsed))
     reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
     reading.losses = losses.all()
     return reading
+
+
+def _bounded(read: Callable[[str], T | None]) -> Callable[[str], T | None]:
+    """Read texts that differ only in numbers once, if there are many: Lark takes 0.3 ms each."""
+    shapes: dict[str, T | None] = {}
+    seen = 0
+
+    def run(text: str) -> T | None:
+        nonlocal seen
+        seen += 1
+        shape = _shape(text)
+        if seen > DISTINCT and shape in shapes:
+            return shapes[shape]
+        value = read(text)
+        shapes.setdefault(shape, value)
+        return value
+
+    return run
+
+
+@lru_cache(maxsize=4096)
+def _shape(text: str) -> str:
+    """The text without its numbers."""
+    return _NUMBER.sub("0", text)
 
 
 def fault_of(told: Told[T], around: Around, fault: FaultRecord) -> FaultRecord:
@@ -140,16 +172,16 @@ class _Process(Generic[T]):
         self.build = build
         self.faults: dict[int, FaultRecord] = {}
         self.others: list[Record] = []
-        self.same: dict[str, int] = {}  # text -> number of the fault that said it last
+        self.same: dict[str, int] = {}  # shape of a text -> number of the fault that said it last
         self.counts: dict[int, tuple[int, int]] = {}  # number of a fault -> repeats, last line of them
 
     def run(self, reading: Reading) -> None:
         """Read them all."""
         fetched = 0
         for one in self.told:
-            text = one.value.text
-            if fetched >= FETCHED and text in self.same:
-                at = self.same[text]
+            shape = _shape(one.value.text)
+            if fetched >= FETCHED and shape in self.same:
+                at = self.same[shape]
                 repeats, _ = self.counts.get(at, (0, 0))
                 self.counts[at] = (repeats + 1, one.line.number)
                 reading.parsed.append(one.line.number)
@@ -169,7 +201,7 @@ class _Process(Generic[T]):
         reading.continuation.extend(around.used)
         for record in records:
             if isinstance(record, FaultRecord):
-                self.same[one.value.text] = len(self.faults)
+                self.same[_shape(one.value.text)] = len(self.faults)
                 self.faults[len(self.faults)] = record
             else:
                 self.others.append(record)
@@ -190,14 +222,23 @@ class _Process(Generic[T]):
 
 
 def _running(trace: Traceback, lines: Sequence[str]) -> tuple[SourceFrame, ...]:
-    """Frames from the innermost user frame inwards, its text cut to the marked part."""
+    """Frames from the innermost one that is no framework's inwards, its text cut to the marked part."""
     frames = trace.frames
-    at = next((n for n in range(len(frames) - 1, -1, -1) if is_user_frame(frames[n])), 0)
+    at = next((n for n in range(len(frames) - 1, -1, -1) if not _is_framework(frames[n])), 0)
     if not frames:
         return ()
     first = frames[at]
     marked = _marked(first, lines)
     return (msgspec.structs.replace(first, text=marked or first.text), *frames[at + 1 :])
+
+
+def _is_framework(frame: SourceFrame) -> bool:
+    """Code of PyTorch, Triton or Python itself, or generated: it launches for somebody."""
+    if is_user_frame(frame):
+        return False
+    parts = frame.file.replace("\\", "/").split("/")
+    at = next((n + 1 for n, part in enumerate(parts) if part in _PACKAGES), None)
+    return at is None or parts[at].removesuffix(".py") in _FRAMEWORKS
 
 
 def _marked(frame: SourceFrame, lines: Sequence[str]) -> str | None:
@@ -212,6 +253,12 @@ def _marked(frame: SourceFrame, lines: Sequence[str]) -> str | None:
         first = len(marks) - len(marks.lstrip())
         return lines[at + 1][first : len(marks)]
     return None
+
+
+@cache
+def gates_of_others(name: str) -> tuple[str, ...]:
+    """Literals of all other witnesses: a text with one of them is theirs to explain."""
+    return tuple(gate for witness in witnesses() if witness.name != name for gate in witness.gates)
 
 
 def begins_error(text: str) -> bool:

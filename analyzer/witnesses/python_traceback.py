@@ -7,6 +7,7 @@ it survives. It explains nothing but itself (``faults.roles``): it is a root onl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import msgspec
 import polars as pl
@@ -14,7 +15,8 @@ import polars as pl
 from analyzer.model import FaultRecord, Line, Reading
 from analyzer.parse.source_stack import CHAIN, HEADER, Traceback, innermost_user, parse_traceback
 from analyzer.schema import FaultKind
-from analyzer.witness import Fetch, Witness, witnesses
+from analyzer.witness import Fetch, Witness
+from analyzer.witnesses.host_error import gates_of_others
 
 NAME = "python_traceback"
 GATE = HEADER.removesuffix(":")
@@ -61,18 +63,18 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     """Read the headers of one source: the last one of each process."""
     reading = Reading()
     heads = frame.filter(pl.col("text").str.contains(GATE, literal=True))
-    literals = [gate for witness in witnesses() if witness.name != NAME for gate in witness.gates]
+    literals = gates_of_others(NAME)
     taken = set[int]()
     for _, rows in heads.group_by("process", maintain_order=True):
         block = _last_block(rows.tail(_MAX_CHAIN), fetch)
-        if block is None or _is_explained(block, literals) or not _is_last_word(block, fetch):
+        if block is None or _is_explained(block, literals):
             continue
-        fault = _fault(block)
+        reading.parsed.append(block.first.number)
+        reading.continuation.extend(set(block.numbers) - {block.first.number})
+        taken.update(block.numbers)
+        fault = _fault(block) if _is_last_word(block, fetch) else None
         if fault is not None:
             reading.records.append(fault)
-            reading.parsed.append(block.first.number)
-            reading.continuation.extend(set(block.numbers) - {block.first.number})
-            taken.update(block.numbers)
     reading.not_mine = heads.filter(~pl.col("line").is_in(list(taken)))["line"].to_list()
     return reading
 
@@ -87,11 +89,10 @@ def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
         return None
     first = heads[at]
     lines = [(first.number, text) for text in _from_header(first.text)]
-    lines += [
-        (line.number, text)
-        for line in fetch.after(first.number, first.process, _BODY_LINES)
-        for text in line.text.split("\n")
-    ]
+    after = fetch.after(first.number, first.process, _BODY_LINES)
+    if first.time_ns is None:  # a record with a time is no line of the exception's text
+        after = list(takewhile(lambda line: line.time_ns is None, after))
+    lines += [(line.number, text) for line in after for text in line.text.split("\n")]
     trace = parse_traceback([text for _, text in lines])
     return _Block(first=first, lines=lines, trace=trace) if trace else None
 

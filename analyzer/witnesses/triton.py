@@ -21,8 +21,7 @@ COMPILER, PASSES = "triton.compiler.errors.", "PassManager::run failed"
 _RULES = ((LAUNCHER, "launcher"), (RESOURCES, "resources"), (COMPILER, "compilation"), (PASSES, "passes"))
 _VENDORS = {"CUDA": "nvidia", "HIP": "amd"}
 _SOURCE_LINES = 60  # of the kernel that a compilation error shows
-_RUNTIME = ("triton/runtime/", "triton/backends/", "triton\\runtime\\", "triton\\backends\\")
-_INDUCTOR_RUNTIME = "torch/_inductor/runtime/"
+_RUNTIME = ("triton/runtime/", "triton/backends/", "triton/compiler/", "torch/_inductor/runtime/")
 
 
 class _Text(msgspec.Struct, frozen=True):
@@ -97,7 +96,7 @@ def _compiler(text: _Text, around: Around) -> FaultRecord:
     return _record(
         text,
         kind="too_many_resources" if resources else "kernel_raised",
-        site="host",
+        site="launch" if around.frames else "host",
         said="" if resources else " (the kernel was not compiled)",
         kernel=kernel,
     )
@@ -146,7 +145,7 @@ def _launched(frames: Sequence[SourceFrame]) -> str | None:
 
 
 def _in_runtime(frame: SourceFrame) -> bool:
-    return any(folder in frame.file for folder in (*_RUNTIME, _INDUCTOR_RUNTIME))
+    return any(folder in frame.file.replace("\\", "/") for folder in _RUNTIME)
 
 
 def _defined(around: Around) -> str | None:

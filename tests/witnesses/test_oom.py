@@ -1,0 +1,126 @@
+"""Failed allocations and their numbers (formats.md 3.4)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from analyzer.model import FaultRecord
+from analyzer.parse.oom_text import read_oom
+from analyzer.witnesses.oom import WITNESS
+
+Read = Any
+GIB = 1 << 30
+NEW = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of "
+    "80.00 GiB of which {free} GiB is free. {others}Including non-PyTorch memory, this process has 50.00 GiB "
+    "memory in use. {limit}Of the allocated memory 40.00 GiB is allocated by PyTorch, {pools}and {unused} "
+    "GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try X=y"
+)
+OLD = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.90 GiB total capacity; "
+    "11.00 GiB already allocated; 800.00 MiB free; 14.20 GiB reserved in total by PyTorch)"
+)
+
+
+def text(free: str = "1.00", others: str = "", limit: str = "", pools: str = "", unused: str = "0.50") -> str:
+    return NEW.format(free=free, others=others, limit=limit, pools=pools, unused=unused)
+
+
+def test_numbers_are_read() -> None:
+    found = read_oom(
+        text(others="Process 7 has 20.00 GiB memory in use. Process 8 has 9.00 GiB memory in use. ")
+    )
+    assert found is not None
+    assert (found.requested, found.total, found.free) == (2 * GIB, 80 * GIB, GIB)
+    assert (found.others, found.own, found.allocated) == (29 * GIB, 50 * GIB, 40 * GIB)
+    assert (found.device, found.vendor) == ("gpu:3", "nvidia")
+    assert "If reserved" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (text(), "exhausted"),
+        (text(unused="9.00"), "fragmentation"),
+        (text(free="5.00"), "the driver refused"),
+        (text(limit="41.00 GiB allowed; "), "limit of the process, 41.00 GiB"),
+        (text(others="Process 7 has 40.00 GiB memory in use. "), "other processes hold 40.00 GiB"),
+        (
+            text(pools="with 30.00 GiB allocated in private pools (e.g., CUDA Graphs), "),
+            "pools of captured graphs",
+        ),
+        (
+            OLD,
+            "fragmentation, 3.20 GiB",
+        ),
+    ],
+)
+def test_fragmentation_is_told_from_exhaustion(line: str, says: str) -> None:
+    found = read_oom(line)
+    assert found is not None
+    assert says in found.reading
+
+
+@pytest.mark.parametrize(
+    ("line", "requested"),
+    [
+        (
+            "HIP out of memory. Tried to allocate 96.00 GiB. GPU 0 has a total capacity of 191.98 GiB of",
+            96 * GIB,
+        ),
+        ("CUDA out of memory. Tried to allocate more than 1EB memory.", None),
+        (
+            "x.OutOfMemoryError: Out of memory allocating 1,024 bytes (allocated so far: 512 bytes).",
+            1024,
+        ),
+        ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes.", 8 * GIB),
+        ("x: allocating 1024.00 MiB on device 0: cudaMalloc failed: out of memory", GIB),
+        ("cudaMalloc failed: out of memory", None),
+        ("h:1:2 [0] alloc.h:2 NCCL WARN Failed to CUDA host alloc 4096 bytes", 4096),
+        ("ValueError: No available memory for the cache blocks. Try", None),
+        ("[1.5] Memory cgroup out of memory; Out of memory: Killed process 42 (python3) total-vm:1kB", None),
+    ],
+)
+def test_printers(read: Read, line: str, requested: int | None) -> None:
+    reading = read(WITNESS, [line])
+    (fault,) = reading.records
+    assert isinstance(fault, FaultRecord)
+    assert (fault.kind, fault.site) == ("out_of_memory", "host")
+    found = read_oom(line)
+    assert found is not None
+    assert found.requested == requested
+
+
+def test_glued_to_a_progress_bar(read: Read) -> None:
+    (fault,) = read(WITNESS, ["Loading: 33%|### | 1/3 [00:01<00:02]" + text()]).records
+    assert isinstance(fault, FaultRecord)
+    assert fault.text.startswith("CUDA out of memory.")
+
+
+def test_cut_before_the_size_is_a_loss(read: Read) -> None:
+    reading = read(WITNESS, ["RuntimeError: CUDA out of memory. Tried to allocate 2"])
+    assert not reading.records
+    assert [loss.line for loss in reading.losses] == [1]
+
+
+def test_cut_anywhere_behind_the_size_is_read(read: Read) -> None:
+    line = text()
+    first = line.index("2.00 GiB") + len("2.00 GiB")
+    for end in range(first, len(line)):
+        assert read(WITNESS, [line[:end]]).records, line[:end]
+
+
+def test_source_line_of_a_traceback_is_no_error(read: Read) -> None:
+    assert not read(WITNESS, ['    raise ValueError("No available memory for the cache blocks. "']).records
+
+
+def test_a_hundred_thousand_that_differ_only_in_numbers_are_cheap(read: Read) -> None:
+    lines = [text(free=f"{n % 977}.{n % 100:02d}", unused=f"{n % 1013}.50") for n in range(100_000)]
+    began = time.perf_counter()
+    records = read(WITNESS, lines).records
+    assert sum(record.count for record in records) == 100_000
+    assert len(records) < 50
+    assert time.perf_counter() - began < 15

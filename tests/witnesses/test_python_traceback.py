@@ -1,0 +1,105 @@
+"""Exceptions that ended a process and that no other witness explains."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from analyzer.model import FaultRecord, Reading
+from analyzer.witnesses.python_traceback import WITNESS
+
+Read = Any
+HEADER = "Traceback (most recent call last):"
+TRACE = [HEADER, '  File "/srv/app/a.py", line 7, in f', "    y = op(x)"]
+
+
+def faults(reading: Reading) -> list[FaultRecord]:
+    return [record for record in reading.records if isinstance(record, FaultRecord)]
+
+
+def test_last_traceback_of_a_program_is_a_fault(read: Read) -> None:
+    reading = read(WITNESS, ["boot", *TRACE, "ValueError: no such head size"])
+    (fault,) = faults(reading)
+    assert (fault.kind, fault.site, fault.line, fault.block_first) == ("unknown", "host", 5, 2)
+    assert fault.text == "ValueError: no such head size"
+    assert fault.python is not None
+    assert fault.python.line == 7
+    assert (reading.parsed, reading.continuation) == ([2], [3, 4, 5])
+
+
+def test_program_that_goes_on_has_no_fault(read: Read) -> None:
+    lines = [*TRACE, "KeyError: 'prompt'", "", *(f"request {n} done" for n in range(9))]
+    reading = read(WITNESS, lines)
+    assert not faults(reading)
+    assert not reading.losses
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Exception in thread Thread-3 (poll):",
+        "Exception ignored in: <function f>",
+        "Task exception was never retrieved",
+    ],
+)
+def test_end_of_a_thread_is_not_the_end_of_the_process(read: Read, line: str) -> None:
+    assert not faults(read(WITNESS, [line, *TRACE, "ValueError: x"]))
+
+
+@pytest.mark.parametrize("name", ["KeyboardInterrupt", "SystemExit: 0", "asyncio.exceptions.CancelledError"])
+def test_who_was_stopped_did_not_fail(read: Read, name: str) -> None:
+    assert not faults(read(WITNESS, [*TRACE, name]))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "torch.AcceleratorError: CUDA error: an illegal memory access was encountered",
+        'ValueError: An error occurred in kernel named "x":',
+        "RuntimeError: Triton Error [CUDA]: invalid argument",
+    ],
+)
+def test_what_another_witness_explains_is_left_to_it(read: Read, error: str) -> None:
+    reading = read(WITNESS, [*TRACE, error])
+    assert not faults(reading)
+    assert reading.not_mine == [1]
+
+
+def test_chain_with_an_explained_cause_is_explained(read: Read) -> None:
+    lines = [
+        *TRACE,
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "",
+        "The above exception was the direct cause of the following exception:",
+        "",
+        *TRACE,
+        "RuntimeError: engine is dead",
+    ]
+    assert not faults(read(WITNESS, lines))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("ModuleNotFoundError: No module named 'x'", "configuration"),
+        ("MemoryError", "out_of_memory"),
+        ("ConnectionResetError: [Errno 104] Connection reset by peer", "peer_lost"),
+        ("app.errors.ShapeError: bad", "unknown"),
+    ],
+)
+def test_kinds(read: Read, error: str, kind: str) -> None:
+    assert faults(read(WITNESS, [*TRACE, error]))[0].kind == kind
+
+
+def test_traceback_cut_by_the_end_of_the_log(read: Read) -> None:
+    (fault,) = faults(read(WITNESS, TRACE[:2]))
+    assert "cut off" in fault.text
+
+
+def test_many_logged_tracebacks_are_cheap(read: Read) -> None:
+    began = time.perf_counter()
+    reading = read(WITNESS, [*TRACE, "ValueError: x"] * 30_000)
+    assert len(faults(reading)) == 1
+    assert time.perf_counter() - began < 10
