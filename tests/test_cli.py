@@ -15,7 +15,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from analyzer.cli import _window
+from analyzer.cli.analyze import parse_window
 from analyzer.errors import UsageError
 from analyzer.grammar import data_path
 from tests.oplog import complete, launch, pair, steps, text
@@ -212,7 +212,7 @@ class TestOptions:
     @pytest.mark.parametrize("value", ["5", "9:5", "0:4", "a:b", ":", "1:", "-3:4", "\u00b2:\u00b3", ""])
     def test_window_that_is_no_window_is_refused(self, value: str) -> None:
         with pytest.raises(UsageError, match="give the first and last line of the window as FIRST:LAST"):
-            _window(value)
+            parse_window(value)
 
     def test_window_that_is_no_window_exits_2(self) -> None:
         code, out, err = run(FAILED, "--window", "9:5")
@@ -294,8 +294,8 @@ class TestOutput:
     def test_crash_of_ours_has_its_own_exit_code(self) -> None:
         """It must not look like ``--check``."""
         code = (
-            "import sys, analyzer.pipeline as p, analyzer.cli as c\n"
-            "p.analyze = lambda *_: 1 / 0\n"
+            "import sys, analyzer.cli as c, analyzer.cli.analyze as a\n"
+            "a.open_analysis = lambda *_: 1 / 0\n"
             f"sys.argv = ['trace-analyze', {FAILED!r}]\n"
             "c.main()"
         )

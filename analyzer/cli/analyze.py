@@ -1,0 +1,148 @@
+"""``trace-analyze LOG ...``: the analysis and everything that can be made of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from analyzer.cli.output import columns, progress, size_of, use_color, write_stdout
+from analyzer.errors import StrictLossError, UsageError
+from analyzer.pipeline import Analysis, Options, open_analysis
+from analyzer.report.request import ReportKind
+from analyzer.schema import Result
+
+EXIT_FOUND = 1  # --check: a root fault was found
+
+
+class Format(StrEnum):
+    """What goes to standard output."""
+
+    text = "text"
+    json = "json"
+
+
+class Reports(msgspec.Struct, frozen=True, kw_only=True):
+    """Files to write."""
+
+    paths: tuple[Path, ...]
+    kind: ReportKind | None
+    limit_bytes: int | None
+    redact: bool
+    timeline_csv: Path | None
+    timeline_parquet: Path | None
+
+
+def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
+    logs: Annotated[list[str], typer.Argument(help="Log files; - for standard input.", show_default=False)],
+    ir: Annotated[
+        list[Path] | None, typer.Option(help="File or folder of MAX ir-output-dir: adds shapes.")
+    ] = None,
+    profile: Annotated[
+        Path | None, typer.Option(help="Kineto trace or nsys SQLite export: adds device times.")
+    ] = None,
+    output: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.text,
+    top: Annotated[int, typer.Option(min=1, help="Suspects to show.")] = 3,
+    timeline: Annotated[
+        bool, typer.Option("--timeline", help="Print ops by time and steps with outliers instead.")
+    ] = False,
+    timeline_csv: Annotated[Path | None, typer.Option(help="Write the op timeline as CSV.")] = None,
+    timeline_parquet: Annotated[Path | None, typer.Option(help="Write the op timeline as Parquet.")] = None,
+    report: Annotated[
+        list[Path] | None, typer.Option(help="Write a report: .md .html .json .sarif .xml .perfetto.json")
+    ] = None,
+    report_format: Annotated[ReportKind | None, typer.Option(help="Kind of the reports.")] = None,
+    report_limit: Annotated[int | None, typer.Option(min=1, help="Largest report in bytes.")] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Replace names, hosts, paths and request texts in reports.")
+    ] = False,
+    window: Annotated[
+        str | None, typer.Option(metavar="FIRST:LAST", help="Lines to take as the window.")
+    ] = None,
+    process: Annotated[str | None, typer.Option(help="Take the ops of this process only.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit 1 if a root fault was found.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 4 if a gated text was not read.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing on standard error.")] = False,
+    width: Annotated[int | None, typer.Option(min=40, help="Columns; default: the terminal's.")] = None,
+) -> None:
+    """Say what failed, where it was reported, who is suspected and what to run next."""
+    wanted = Reports(
+        paths=tuple(report or ()),
+        kind=report_format,
+        limit_bytes=report_limit,
+        redact=redact,
+        timeline_csv=timeline_csv,
+        timeline_parquet=timeline_parquet,
+    )
+    with progress(size_of(logs), quiet=quiet) as tell:
+        options = Options(
+            ir=tuple(ir or ()), profile=profile, window=parse_window(window), process=process, progress=tell
+        )
+        with open_analysis(logs, options) as analysis:
+            text = _timeline_text(analysis, width) if timeline else _text(analysis.result, output, top, width)
+            _write_files(analysis, wanted)
+    write_stdout(text)
+    _exit(analysis.result, check=check, strict=strict)
+
+
+def parse_window(value: str | None) -> tuple[int, int] | None:
+    """``FIRST:LAST`` as line numbers."""
+    if value is None:
+        return None
+    first, colon, last = value.partition(":")
+    numbers = value.isascii() and first.isdigit() and last.isdigit()
+    if not (colon and numbers and 0 < int(first) <= int(last)):
+        raise UsageError(f"--window {value!r}: give the first and last line of the window as FIRST:LAST")
+    return int(first), int(last)
+
+
+def _text(result: Result, output: Format, top: int, width: int | None) -> bytes:
+    if output is Format.json:
+        from analyzer.report.json import render as render_json
+
+        return render_json(result)
+    from analyzer.report.terminal import render as render_text
+
+    shown = render_text(result, width=columns(width), color=use_color(), top=top)
+    return shown.encode("utf-8", errors="replace")
+
+
+def _timeline_text(analysis: Analysis, width: int | None) -> bytes:
+    from analyzer.report.timeline_table import render_timeline
+    from analyzer.timeline.timing import op_totals, step_times
+
+    ops = analysis.timeline.ops
+    if ops.is_empty():
+        raise UsageError("--timeline: the inputs hold no op records")
+    shown = render_timeline(
+        op_totals(ops),
+        step_times(ops),
+        analysis.result.timeline.timing_basis,
+        width=columns(width),
+        color=use_color(),
+    )
+    return shown.encode("utf-8", errors="replace")
+
+
+def _write_files(analysis: Analysis, wanted: Reports) -> None:
+    if wanted.paths:
+        from analyzer.cli.reports import write_reports
+
+        write_reports(analysis, wanted.paths, wanted.kind, wanted.limit_bytes, redact=wanted.redact)
+    if wanted.timeline_csv or wanted.timeline_parquet:
+        from analyzer.cli.reports import write_timeline
+
+        write_timeline(analysis, wanted.timeline_csv, wanted.timeline_parquet)
+
+
+def _exit(result: Result, *, check: bool, strict: bool) -> None:
+    if strict and result.losses:
+        first = result.losses[0]
+        count = len(result.losses) + result.losses_omitted
+        path = result.inputs[first.input].path
+        raise StrictLossError(f"{path}:{first.line}: {first.why} ({count} such texts): {first.text}")
+    if check and any(fault.role == "root" for fault in result.faults):
+        raise typer.Exit(EXIT_FOUND)

@@ -1,0 +1,107 @@
+"""Report and timeline files: made by the core, written here."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from analyzer.pipeline import Analysis
+from analyzer.report.build import ReportContext, ReportKind, ReportRequest, render_reports
+from analyzer.report.request import StepSpan, WindowOp
+from analyzer.report.write import write_atomically
+from analyzer.timeline.facts import op_ref
+from analyzer.timeline.timing import with_durations
+
+WINDOW_OPS = 2_000  # more lanes than that cannot be read
+STEPS = 5_000  # the last ones; a picture has fewer columns
+
+
+def write_reports(
+    analysis: Analysis,
+    paths: Sequence[Path],
+    kind: ReportKind | None,
+    limit_bytes: int | None,
+    *,
+    redact: bool,
+) -> None:
+    """Write all reports, or none if one of them cannot be made.
+
+    Raises:
+        UsageError: An ending names no kind, or a limit cannot be kept.
+        WriteError: A file cannot be written; an older one stays.
+    """
+    context = ReportContext(
+        excerpt=analysis.excerpt,
+        redact=redact,
+        window_ops=_window_ops(analysis),
+        steps=_steps(analysis),
+    )
+    wanted = [ReportRequest(path=path, kind=kind, limit_bytes=limit_bytes) for path in paths]
+    for path, content in render_reports(analysis.result, wanted, context):
+        write_atomically(path, content)
+
+
+def write_timeline(analysis: Analysis, csv: Path | None, parquet: Path | None) -> None:
+    """Write the op timeline, one row a launch, as tables.
+
+    Raises:
+        WriteError: A file cannot be written; an older one stays.
+    """
+    columns = pl.col("name", "detail").cast(pl.String)
+    ops = with_durations(analysis.timeline.ops).with_columns(columns)
+    for path, write in ((csv, ops.write_csv), (parquet, ops.write_parquet)):
+        if path is not None:
+            buffer = io.BytesIO()
+            write(buffer)
+            write_atomically(path, buffer.getvalue())
+
+
+def _window_ops(analysis: Analysis) -> tuple[WindowOp, ...]:
+    """Launches of the window with depth and times, inner ones too."""
+    window = analysis.result.window
+    if window is None or window.first_op.line is None or window.last_op.line is None:
+        return ()
+    devices = {op.line: op.device for op in window.ops}
+    source = (pl.col("source") == window.first_op.input) & (pl.col("process") == window.first_op.process)
+    lines = pl.col("launch_line").is_between(window.first_op.line, window.last_op.line)
+    rows = analysis.timeline.ops.filter(source & lines).head(WINDOW_OPS).to_dicts()
+    return tuple(
+        WindowOp(
+            op=op_ref(row, devices.get(row["launch_line"])),
+            depth=row["depth"],
+            stream=None,
+            launch_ns=row["launch_ns"],
+            completion_ns=row["completion_ns"],
+        )
+        for row in rows
+    )
+
+
+def _steps(analysis: Analysis) -> tuple[StepSpan, ...]:
+    """Steps of the process of the window, else of all."""
+    ops = analysis.timeline.ops.filter(pl.col("step").is_not_null() & (pl.col("step") >= 0))
+    window = analysis.result.window
+    if window is not None:
+        ops = ops.filter(
+            (pl.col("source") == window.first_op.input) & (pl.col("process") == window.first_op.process)
+        )
+    spans = (
+        ops.group_by("source", "step")
+        .agg(
+            pl.col("launch_line").min().alias("first_line"),
+            pl.coalesce(pl.col("completion_line").max(), pl.col("launch_line").max()).alias("last_line"),
+            pl.len().alias("launches"),
+            pl.col("launch_ns").min().alias("start_ns"),
+            pl.col("completion_ns").max().alias("end_ns"),
+        )
+        .sort("source", "step")
+        .tail(STEPS)
+    )
+    return tuple(
+        StepSpan(input=source, **values)
+        for row in spans.to_dicts()
+        for source, values in [(row.pop("source"), row)]
+    )
