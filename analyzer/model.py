@@ -98,7 +98,7 @@ class KernelState(Value):
     frame: SourceFrame | None = None
 
 
-FaultSite = Literal["device", "launch", "launch_serialised", "sync", "host", "unknown"]
+FaultSite = Literal["device", "launch", "launch_serialised", "sync", "host", "kernel_log", "unknown"]
 
 
 class FaultRecord(Value):
@@ -106,8 +106,14 @@ class FaultRecord(Value):
 
     ``site``: where the text came from. ``device`` = the device itself spoke (core dump, assert);
     ``launch`` = a launch call returned it; ``launch_serialised`` = a launch call in sync mode;
-    ``sync`` = a copy or synchronisation met it; ``host`` = host code raised it.
+    ``sync`` = a copy or synchronisation met it; ``host`` = host code raised it; ``kernel_log`` = the driver told
+    the kernel's log, which names GPU and process but no kernel.
     ``line`` is the first line of the cause text, ``block_first`` the first line of the whole block.
+    ``teardown``: printed while objects were destroyed, so never the first report of anything. ``met``: the
+    printer only looks at the device (NCCL, a watchdog), so any other report of the process counts before it.
+    ``relayed``: it says that something failed, not what (a server about its worker, a launcher about a rank), so it
+    is the root only where nobody says what. ``first_observed``: a launcher saw this rank fail first.
+    ``clock`` (kind of ``time_ns``, as in ``LINES``) and ``pid`` are filled in from the line where they are null.
     """
 
     source: int
@@ -136,6 +142,12 @@ class FaultRecord(Value):
     label: str | None = None
     async_hint: bool | None = None
     advice: bool = False
+    teardown: bool = False
+    met: bool = False
+    relayed: bool = False
+    first_observed: bool = False
+    clock: str | None = None
+    pid: int | None = None
 
 
 class ModeRecord(Value):
@@ -147,6 +159,23 @@ class ModeRecord(Value):
     value: bool | str | NanCoverage
 
 
+class CollectiveState(Value):
+    """How far a rank came in its process group when a watchdog looked (formats.md 3.6).
+
+    ``enqueued``, ``completed``: sequence numbers of its last collectives; ``operation``: the one that hung.
+    """
+
+    source: int
+    process: str
+    line: int
+    rank: int
+    enqueued: int | None = None
+    completed: int | None = None
+    sequence: int | None = None
+    operation: str | None = None
+    timeout_ms: int | None = None
+
+
 class Advice(Value):
     """A line that only advises (never a fault). ``command`` = what to run, if it says so."""
 
@@ -156,10 +185,106 @@ class Advice(Value):
     command: str | None = None
 
 
-Record = FaultRecord | ModeRecord | Advice
+class ScheduledRequest(Value):
+    """A request that was in the batch when the server failed. ``tokens`` null = the dump was cut before it."""
+
+    source: int
+    line: int
+    request_id: str
+    tokens: int | None = None
+
+
+class ServerState(Value):
+    """What a server told about its load when it failed, in words."""
+
+    source: int
+    line: int
+    text: str
+
+
+Record = FaultRecord | ModeRecord | Advice | CollectiveState | ScheduledRequest | ServerState
 
 
 STEP_MARKS = {"source": pl.UInt16(), "process": pl.String(), "line": pl.UInt32()}
+
+
+LAUNCHES = {
+    "source": pl.UInt16(),
+    "process": pl.String(),
+    "id": pl.UInt64(),
+    "kernel": pl.String(),
+    "occurrence": pl.UInt32(),
+    "level": pl.UInt8(),
+    "line": pl.UInt32(),
+    "before_last": pl.UInt32(),
+    "completion_line": pl.UInt32(),
+    "after_last": pl.UInt32(),
+    "time_ns": pl.Int64(),
+}
+PRINTS = {
+    "source": pl.UInt16(),
+    "process": pl.String(),
+    "id": pl.UInt64(),
+    "event": pl.String(),
+    "kernel": pl.String(),
+    "arg": pl.String(),
+    "repeat": pl.UInt32(),
+    "form": pl.String(),
+    "line": pl.UInt32(),
+    "part": pl.UInt32(),
+    "value": pl.String(),
+    "min": pl.Float64(),
+    "max": pl.Float64(),
+    "end": pl.UInt32(),
+}
+
+
+class KernelLog(msgspec.Struct, frozen=True, kw_only=True):
+    """What AOTInductor's value printer said (observed.md 29-34), columnar: a long log has millions of prints.
+
+    ``launches``: one row a kernel launch, by (source, process, id). ``id`` = ordinal in its process,
+    ``occurrence`` counts one name from 1, ``level`` = 1 (values saved), 2 (printed) or 3 (names only),
+    ``line``..``before_last`` = its first and last line before the launch, ``completion_line``..``after_last`` =
+    those after it (null = none in the log).
+    ``prints``: one row a value, by (source, line, part). ``id`` = its launch, null for model inputs (``event``
+    = "input") and for lines whose launch is not in the log; ``repeat`` counts one argument within one event;
+    ``value`` = text of a scalar; ``min``, ``max`` null = not printed; ``end`` = last line of its body, null = the
+    value was not read back to the end.
+    """
+
+    launches: pl.DataFrame = pl.DataFrame(schema=LAUNCHES)
+    prints: pl.DataFrame = pl.DataFrame(schema=PRINTS)
+
+
+class PrintedTensor(Value):
+    """One tensor as the value printer showed it. Null = not printed; ``values`` flat, small tensors only."""
+
+    name: str
+    line: int
+    shape: tuple[int, ...] | None = None
+    stride: tuple[int, ...] | None = None
+    dtype: str | None = None
+    device: str | None = None
+    elements: int | None = None
+    mean: float | None = None
+    min: float | None = None
+    max: float | None = None
+    values: tuple[float, ...] | None = None
+
+
+class KernelLaunch(Value):
+    """One launch of a kernel with the tensors printed before and after it (see ``KernelLog``)."""
+
+    source: int
+    process: str
+    id: int
+    kernel: str
+    occurrence: int
+    level: int
+    line: int
+    completion_line: int | None
+    before: tuple[PrintedTensor, ...] = ()
+    after: tuple[PrintedTensor, ...] = ()
 
 
 class Reading(msgspec.Struct, kw_only=True):
@@ -167,7 +292,8 @@ class Reading(msgspec.Struct, kw_only=True):
 
     ``step_marks``: source u16, process str, line u32 of lines that an executor prints once at the start of
     each execution (a frame: a long log has ten thousands). ``not_mine``: gated lines that are understood to
-    be another program's text; they count as ignored, not as lost.
+    be another program's text; they count as ignored, not as lost. ``kernels``: launches that a value printer
+    told.
     """
 
     records: list[Record] = []
@@ -176,6 +302,7 @@ class Reading(msgspec.Struct, kw_only=True):
     not_mine: list[int] = []
     losses: list[Loss] = []
     step_marks: pl.DataFrame | None = None
+    kernels: KernelLog | None = None
 
 
 class TrustDecision(Value):
