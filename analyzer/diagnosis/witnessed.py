@@ -21,8 +21,9 @@ def device_witness(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> F
     kernel = fault.state.kernel
     if ops.is_empty():
         facts = facts_of_fault(msgspec.structs.replace(fault, kernel=kernel))
-        if fault.state.frame:
-            facts = msgspec.structs.replace(facts, source=(fault.state.frame,))
+        frames = [frame for frame in (fault.state.frame, fault.python) if frame]  # in the kernel, and its launch
+        if frames:
+            facts = msgspec.structs.replace(facts, source=tuple(frames))
         reason = Reason(
             evidence="device_witness", text=f"{fault.witness} saw it fault", weight=8.0, lines=[fault.line]
         )
