@@ -22,6 +22,9 @@ _LAUNCH_TIME_KINDS = frozenset(
     }
 )
 
+_HARDWARE_KINDS = frozenset({"ecc_error", "device_lost"})
+_ELSEWHERE = frozenset({"hang_timeout", "peer_lost"})  # class D of formats.md 1: a consequence
+
 
 def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> TrustDecision:
     """Decide whether the named place is where it happened (exact) or where it was met (late).
@@ -32,10 +35,14 @@ def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> Tr
             process returns that error and nothing it names can be believed.
         modes: Switches seen in the inputs.
     """
+    if record.site == "kernel_log":
+        return _of_kernel_log(record)
     if record.site == "device":
         return TrustDecision(trust="exact", reason=f"the device itself names it ({record.witness})")
     if after_sticky:
         return TrustDecision(trust="late", reason="an earlier sticky error poisons every later call")
+    if record.kind in _ELSEWHERE and record.code is None:
+        return TrustDecision(trust="late", reason="it tells that something failed elsewhere, perhaps on another rank")
     if record.site == "launch_serialised":
         return TrustDecision(
             trust="exact",
@@ -43,11 +50,20 @@ def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> Tr
         )
     if record.kind in _LAUNCH_TIME_KINDS:
         return TrustDecision(trust="exact", reason=_why_exact(record))
+    if record.site == "host" and record.code is None:
+        return TrustDecision(trust="exact", reason=_why_exact(record))
     if _blocking_without_hint(record, modes):
         return TrustDecision(trust="exact", reason="launches were blocking, so the call named is the launch")
     if record.code is not None and (known := by_code(record.code)) and known.site == "A":
         return TrustDecision(trust="exact", reason=f"code {record.code} is returned by the launch itself")
     return TrustDecision(trust="late", reason=_why_late(record))
+
+
+def _of_kernel_log(record: FaultRecord) -> TrustDecision:
+    """The driver knows its GPU and the process, never the kernel (formats.md 3.20)."""
+    if record.kind in _HARDWARE_KINDS:
+        return TrustDecision(trust="exact", reason="the kernel driver says which GPU failed")
+    return TrustDecision(trust="late", reason="the kernel log names GPU and process, but no kernel")
 
 
 def _blocking_without_hint(record: FaultRecord, modes: Modes) -> bool:
@@ -67,6 +83,8 @@ def _why_exact(record: FaultRecord) -> str:
 
 
 def _why_late(record: FaultRecord) -> str:
+    if record.site == "launch" and record.async_hint is False:
+        return "a launch call reported it: the error of earlier work, unless launches were blocking"
     if record.site == "launch":
         return "a launch call met the error of earlier work: the kernel named never ran"
     if record.site == "sync":

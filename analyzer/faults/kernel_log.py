@@ -1,0 +1,100 @@
+"""Roles of what the kernel driver logged (formats.md 3.20, 5): it names GPU and process, never a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analyzer.faults.xids import XidReading, by_name
+from analyzer.model import FaultRecord
+from analyzer.schema import Role
+
+_SAME_EVENT_NS = 600 * 10**9  # a watchdog reports ten minutes after the fault
+_EPOCH_NS = 10**17  # times above count from 1970; those without a year or a date stay below (model.py)
+_FAMILY = frozenset(
+    {
+        "illegal_address",
+        "misaligned_address",
+        "invalid_address_space",
+        "launch_failure",
+        "illegal_instruction",
+        "device_assert",
+    }
+)
+
+
+def is_kernel_log(record: FaultRecord) -> bool:
+    """Whether the kernel driver said it."""
+    return record.site == "kernel_log"
+
+
+def reading_of(record: FaultRecord) -> XidReading:
+    """Hardware, software or secondary. What is not in the table is read by its kind."""
+    row = by_name(record.name)
+    if row is not None and record.kind != "unknown":
+        return row.reading
+    if row is not None or record.kind == "unknown":
+        return "secondary"
+    return "hardware" if record.kind in {"ecc_error", "device_lost"} else "software"
+
+
+def pid_of(process: str) -> int | None:
+    """The pid in a process key such as ``python3 pid=763``; null = it has none."""
+    number = process.rpartition("pid=")[2].partition(" ")[0].partition("/")[0]
+    return int(number) if "pid=" in process and number.isdigit() else None
+
+
+def first_of_kernel_log(records: Sequence[FaultRecord], indices: Sequence[int]) -> int:
+    """The root among driver messages alone: hardware before software, never one that only cleans up."""
+    for reading in ("hardware", "software"):
+        found = [index for index in indices if reading_of(records[index]) == reading]
+        if found:
+            return found[0]
+    return indices[0]
+
+
+def role_beside_root(record: FaultRecord, root: FaultRecord) -> tuple[Role, str]:
+    """The role of a driver message beside the root fault, and why: it supports it or is of something else."""
+    if is_kernel_log(root):
+        return _beside_logged(record, root)
+    mine, its = pid_of(record.process), pid_of(root.process)
+    if not _same_time(record, root):
+        return "bystander", "the kernel log has it at another time"
+    if mine is not None and its is not None and mine != its:
+        return "bystander", f"the kernel log names pid {mine}, not {its} (inside a container pids differ)"
+    reading = reading_of(record)
+    if reading == "hardware":
+        return "cascade", f"the kernel log says hardware for the fault at line {root.line}"
+    if reading == "secondary":
+        return "cascade", "the driver cleans up after the fault"
+    told = "by the same pid" if mine is not None and mine == its else "pid and clock cannot be compared"
+    if root.kind in _FAMILY:
+        return "cascade", f"the kernel log's side of the fault at line {root.line} ({told})"
+    return "bystander", "the kernel log has a fault of another kind"
+
+
+def _beside_logged(record: FaultRecord, root: FaultRecord) -> tuple[Role, str]:
+    """Two messages of the driver: one event if they name one process or its GPU."""
+    if record.process == root.process:
+        return "cascade", f"the same process as line {root.line}"
+    if reading_of(root) == "hardware" and reading_of(record) != "software" and _same_time(record, root):
+        return "cascade", f"follows the hardware fault at line {root.line}"
+    return "bystander", f"another process; the first fault of the kernel log is at line {root.line}"
+
+
+def joined_hardware(records: Sequence[FaultRecord], root: FaultRecord) -> list[FaultRecord]:
+    """Driver messages that make hardware the cause of the root fault."""
+    return [
+        record
+        for record in records
+        if is_kernel_log(record)
+        and reading_of(record) == "hardware"
+        and (record is root or role_beside_root(record, root)[0] == "cascade")
+    ]
+
+
+def _same_time(record: FaultRecord, root: FaultRecord) -> bool:
+    """False only where both have a clock that counts from 1970 and they are far apart."""
+    times = (record.time_ns, root.time_ns)
+    if any(time is None or time < _EPOCH_NS for time in times):
+        return True
+    return abs((record.time_ns or 0) - (root.time_ns or 0)) <= _SAME_EVENT_NS

@@ -1,0 +1,109 @@
+"""What the Xid numbers of NVIDIA's kernel driver mean (formats.md 3.20), as data.
+
+``software``: an application's own fault. ``hardware``: the board, its links or its firmware. ``secondary``:
+the driver cleans up after something else, so the line says nothing about the cause.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from analyzer.schema import FaultKind, Value
+
+XidReading = Literal["software", "hardware", "secondary"]
+
+
+class Xid(Value):
+    """One Xid number. ``name``: the driver's own word; ``action``: what an operator does."""
+
+    number: int
+    name: str
+    reading: XidReading
+    kind: FaultKind
+    meaning: str
+    action: str
+
+
+_DEBUG = "debug the application: the GPU is sound"
+_LOOK = "look at the fault before it"
+_RESET = "reset the GPU; report it if it comes back"
+_DRAIN = "drain the node; nvidia-smi -q -d ECC,ROW_REMAPPER; reset the GPU"
+
+
+def _xid(  # noqa: PLR0917  (the columns of the table)
+    number: int, name: str, reading: XidReading, kind: FaultKind, meaning: str, action: str
+) -> Xid:
+    return Xid(number=number, name=name, reading=reading, kind=kind, meaning=meaning, action=action)
+
+
+XIDS: tuple[Xid, ...] = (
+    _xid(8, "FIFO_IDLE_TIMEOUT", "software", "hang_timeout", "the GPU stopped processing", _DEBUG),
+    _xid(13, "GR_EXCEPTION", "software", "launch_failure", "an exception in a kernel", _DEBUG),
+    _xid(31, "MMU_FAULT", "software", "illegal_address", "access to an address that is not mapped", _DEBUG),
+    _xid(32, "PBDMA_ERROR", "secondary", "unknown", "a bad push buffer, often after Xid 13", _LOOK),
+    _xid(43, "RESET_CHANNEL", "secondary", "unknown", "channel reset after a fault; GPU sound", _LOOK),
+    _xid(45, "PREEMPTIVE_REMOVAL", "secondary", "unknown", "channels removed at the end of a process", _LOOK),
+    _xid(48, "GPU_ECC_DBE", "hardware", "ecc_error", "double-bit memory error", _DRAIN),
+    _xid(61, "PMU_BREAKPOINT", "hardware", "device_lost", "firmware stopped", _RESET),
+    _xid(62, "PMU_HALT", "hardware", "device_lost", "firmware halted", _RESET),
+    _xid(63, "ROW_REMAP", "hardware", "ecc_error", "a bad memory row is retired or remapped", _DRAIN),
+    _xid(64, "ROW_REMAP_FAILURE", "hardware", "ecc_error", "a bad memory row could not be remapped", _DRAIN),
+    _xid(69, "GR_CLASS_ERROR", "secondary", "unknown", "a bad command, often after Xid 13", _LOOK),
+    _xid(74, "NVLINK_ERROR", "hardware", "device_lost", "NVLink error", "check the fabric; reset the GPU"),
+    _xid(79, "FALLEN_OFF_THE_BUS", "hardware", "device_lost", "the GPU is gone", "power, PCIe, then reboot"),
+    _xid(92, "EXCESSIVE_SBE", "hardware", "ecc_error", "many corrected memory errors", _DRAIN),
+    _xid(94, "CONTAINED_ERROR", "hardware", "ecc_error", "memory error, kept to one application", _DRAIN),
+    _xid(95, "UNCONTAINED_ERROR", "hardware", "ecc_error", "memory error, can hit all applications", _DRAIN),
+    _xid(109, "CTX_SWITCH_TIMEOUT", "software", "hang_timeout", "a kernel did not give way", _DEBUG),
+    _xid(119, "GSP_RPC_TIMEOUT", "hardware", "device_lost", "the GPU's firmware does not answer", _RESET),
+    _xid(120, "GSP_ERROR", "hardware", "device_lost", "an error in the GPU's firmware", _RESET),
+    _xid(121, "C2C_ERROR", "hardware", "device_lost", "error of the link to the host processor", _RESET),
+    _xid(137, "NVLINK_PRIV_ERR", "software", "illegal_address", "a bad access over NVLink", _DEBUG),
+    _xid(140, "ECC_ERROR_ESCAPE", "hardware", "ecc_error", "unrecovered memory error", _DRAIN),
+    *(
+        _xid(number, "NVLINK_UNIT_ERROR", "hardware", "device_lost", "NVLink error", "check the fabric")
+        for number in range(144, 151)
+    ),
+    _xid(154, "RECOVERY_ACTION", "hardware", "device_lost", "the driver asks for it", "do what it says"),
+    _xid(171, "DRAM_ERROR", "hardware", "ecc_error", "uncorrectable error in device memory", _DRAIN),
+    _xid(172, "SRAM_ERROR", "hardware", "ecc_error", "uncorrectable error in a cache or register", _DRAIN),
+)
+_SWITCH = Xid(
+    number=0,
+    name="SXID",
+    reading="hardware",
+    kind="device_lost",
+    meaning="NVSwitch error",
+    action="check the fabric manager and the switch; reset the GPUs of this switch",
+)
+_BY_NUMBER = {row.number: row for row in XIDS}
+_TEXT_KINDS: tuple[tuple[str, FaultKind], ...] = (
+    ("illegal instruction", "illegal_instruction"),
+    ("misaligned address", "misaligned_address"),
+    ("out of range address", "illegal_address"),
+    ("mmu fault", "illegal_address"),
+    ("mmu nack", "illegal_address"),
+    ("fault_pde", "illegal_address"),
+    ("fault_pte", "illegal_address"),
+)
+
+
+def by_number(number: int) -> Xid | None:
+    """The row of a number; null = not in the table."""
+    return _BY_NUMBER.get(number)
+
+
+def by_name(name: str | None) -> Xid | None:
+    """The row of ``Xid 31`` or ``SXid 20034``, the names that records carry; null = another name."""
+    word, _, number = (name or "").partition(" ")
+    if word == "SXid":
+        return _SWITCH
+    return by_number(int(number)) if word == "Xid" and number.isdigit() else None
+
+
+def kind_of(row: Xid | None, text: str) -> FaultKind:
+    """What failed: the words of an exception say it best (``Misaligned Address``)."""
+    if row is None or row.number not in {13, 31}:
+        return row.kind if row else "unknown"
+    lowered = text.lower()
+    return next((kind for word, kind in _TEXT_KINDS if word in lowered), row.kind)

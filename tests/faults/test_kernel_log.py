@@ -1,0 +1,136 @@
+"""Roles of what the kernel driver logged, beside programs and alone (formats.md 3.20, 5)."""
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.faults.kernel_log import joined_hardware, pid_of, reading_of
+from analyzer.faults.roles import assign_roles
+from analyzer.faults.trust import decide_trust
+from analyzer.model import FaultRecord
+from analyzer.schema import FaultKind, Modes
+
+DAY_NS = 86_400 * 10**9
+NOW_NS = 20_000 * DAY_NS
+
+
+def logged(
+    name: str, kind: FaultKind, process: str = "python3 pid=7", time_ns: int | None = None
+) -> FaultRecord:
+    return FaultRecord(
+        source=1,
+        process=process,
+        line=1,
+        last_line=1,
+        block_first=1,
+        text=name,
+        witness="xid",
+        kind=kind,
+        site="kernel_log",
+        name=name,
+        vendor="nvidia",
+        time_ns=time_ns,
+    )
+
+
+def program(process: str = "Worker pid=7", time_ns: int | None = None) -> FaultRecord:
+    return FaultRecord(
+        source=0,
+        process=process,
+        line=9,
+        last_line=9,
+        block_first=9,
+        text="CUDA error",
+        witness="c10",
+        kind="illegal_address",
+        site="sync",
+        code=700,
+        time_ns=time_ns,
+    )
+
+
+XID_31 = logged("Xid 31", "illegal_address")
+XID_43 = logged("Xid 43", "unknown")
+XID_48 = logged("Xid 48", "ecc_error", process="GPU 0000:00:06")
+
+
+def roles(*records: FaultRecord) -> list[str]:
+    return [decision.role for decision in assign_roles(records)]
+
+
+def test_a_software_message_beside_an_error_is_never_a_root() -> None:
+    assert roles(XID_31, program()) == ["cascade", "root"]
+
+
+def test_a_message_of_another_pid_has_nothing_to_do_with_it() -> None:
+    other = logged("Xid 31", "illegal_address", process="python3 pid=8")
+    assert roles(program(), other) == ["root", "bystander"]
+
+
+def test_without_a_pid_in_the_log_the_message_supports_the_fault() -> None:
+    assert roles(program(process=""), XID_31) == ["root", "cascade"]
+
+
+def test_a_message_of_another_day_has_nothing_to_do_with_it() -> None:
+    old = logged("Xid 31", "illegal_address", time_ns=NOW_NS - DAY_NS)
+    assert roles(program(time_ns=NOW_NS), old) == ["root", "bystander"]
+
+
+def test_times_since_boot_are_not_compared_with_a_date() -> None:
+    booted = logged("Xid 31", "illegal_address", time_ns=5 * 10**9)
+    assert roles(program(time_ns=NOW_NS), booted) == ["root", "cascade"]
+
+
+def test_alone_the_first_real_fault_is_the_root() -> None:
+    """Xid 43 only cleans up."""
+    assert roles(logged("Xid 43", "unknown", process="python3 pid=5"), XID_31, XID_43) == [
+        "bystander",
+        "root",
+        "cascade",
+    ]
+
+
+def test_alone_hardware_goes_before_software() -> None:
+    assert roles(XID_31, XID_48) == ["bystander", "root"]
+
+
+def test_hardware_is_joined_to_the_fault_of_a_program() -> None:
+    root = program()
+    assert joined_hardware([root, XID_31, XID_48], root) == [XID_48]
+    assert joined_hardware([root, XID_31], root) == []
+
+
+def test_hardware_of_another_day_is_not_joined() -> None:
+    root = program(time_ns=NOW_NS)
+    old = logged("Xid 48", "ecc_error", process="GPU 0000:00:06", time_ns=NOW_NS - DAY_NS)
+    assert joined_hardware([root, old], root) == []
+
+
+def test_trust_of_the_kernel_log() -> None:
+    """It knows its GPU and the process, never the kernel."""
+    trusts = [decide_trust(one, after_sticky=False, modes=Modes()).trust for one in (XID_31, XID_48)]
+    assert trusts == ["late", "exact"]
+
+
+@pytest.mark.parametrize(
+    ("record", "reading"),
+    [
+        (XID_31, "software"),
+        (XID_43, "secondary"),
+        (XID_48, "hardware"),
+        (logged("SXid 20034", "device_lost"), "hardware"),
+        (logged("SXid 12028", "unknown"), "secondary"),
+        (logged("Xid 999", "unknown"), "secondary"),
+        (logged("page fault", "illegal_address"), "software"),
+    ],
+)
+def test_readings(record: FaultRecord, reading: str) -> None:
+    assert reading_of(record) == reading
+
+
+@pytest.mark.parametrize(
+    ("key", "pid"),
+    [("python3 pid=763", 763), ("pod-1/Worker pid=7 ip=10.0.0.1", 7), ("rank0", None), ("a pid=x", None)],
+)
+def test_pid_of_a_process_key(key: str, pid: int | None) -> None:
+    assert pid_of(key) == pid

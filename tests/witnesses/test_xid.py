@@ -1,0 +1,146 @@
+"""GPU faults in the kernel's log (formats.md 3.17, 3.20, observed.md 27)."""
+
+# ruff: noqa: E501  (a log line is as long as it is)
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from analyzer.faults.xids import XIDS, by_name, by_number, kind_of
+from analyzer.model import Advice, FaultRecord
+from analyzer.witnesses.xid import WITNESS
+from tests.witnesses.conftest import MemoryLog, Reader
+
+PCI = "NVRM: Xid (PCI:0000:00:06): "
+MMU = "MMU Fault: ENGINE GRAPHICS GPC1 GPCCLIENT_T1_8 faulted @ 0x83d8_b3e00000. Fault is of type FAULT_PDE"
+
+
+def timed(lines: list[tuple[float, str]]) -> list[FaultRecord]:
+    log = MemoryLog([text for _, text in lines])
+    frame = log.gated(WITNESS).with_columns(
+        pl.Series("time_ns", [int(second * 1e9) for second, _ in lines], dtype=pl.Int64),
+        pl.lit("boot").alias("clock"),
+    )
+    return [r for r in WITNESS.read(frame, log).records if isinstance(r, FaultRecord)]
+
+
+def the_fault(read: Reader, text: str) -> FaultRecord:
+    reading = read(WITNESS, text)
+    assert not reading.losses
+    (record,) = reading.records
+    assert isinstance(record, FaultRecord)
+    return record
+
+
+def test_the_process_is_the_one_that_the_driver_names(read: Reader) -> None:
+    fault = the_fault(read, f"{PCI}31, pid=763, name=python3, channel 0x00000082, intr 00000000. {MMU}")
+    assert (fault.process, fault.name, fault.kind) == ("python3 pid=763", "Xid 31", "illegal_address")
+    assert (fault.site, fault.kernel) == ("kernel_log", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "process"),
+    [
+        (f"{PCI}79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "GPU 0000:00:06"),
+        ("NVRM: Xid (0000:01:00): 79, GPU has fallen off the bus.", "GPU 0000:01:00"),
+        ("NVRM: Xid (PCI:0000:c4:00 GPU-I:05 GPU-CI:00): 79, pid=7, name=a b, lost", "a b pid=7"),
+        ("NVRM: Xid (PCI:0000:01:00): 79, pid=<unknown>, name=<unknown>", "GPU 0000:01:00"),
+    ],
+)
+def test_forms_of_old_and_new_drivers(read: Reader, text: str, process: str) -> None:
+    fault = the_fault(read, text)
+    assert (fault.process, fault.kind) == (process, "device_lost")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("Out Of Range Address", "illegal_address"),
+        ("Misaligned Address", "misaligned_address"),
+        ("Illegal Instruction Encoding", "illegal_instruction"),
+        ("MMU Fault", "illegal_address"),
+        ("Stack Error", "launch_failure"),
+    ],
+)
+def test_the_words_of_an_exception_give_its_kind(read: Reader, words: str, kind: str) -> None:
+    fault = the_fault(read, f"{PCI}13, Graphics SM Warp Exception on (GPC 1, TPC 4, SM 0): {words}")
+    assert fault.kind == kind
+
+
+def test_lines_of_one_fault_are_one_event_and_take_the_next_pid() -> None:
+    """Xid 13 has no pid; the Xid 31 half a second later has (observed.md 27)."""
+    first, second = timed(
+        [
+            (59.294, f"{PCI}13, Graphics SM Warp Exception on (GPC 1, TPC 4, SM 0): MMU Fault"),
+            (59.295, f"{PCI}13, Graphics Exception: ESR 0x519730=0x8020017 0x519734=0x20"),
+            (59.702, f"{PCI}31, pid=826, name=python3, channel 0x00000082, intr 00000000. {MMU}"),
+        ]
+    )
+    assert (first.count, first.last_line, first.process) == (2, 2, "python3 pid=826")
+    assert second.process == "python3 pid=826"
+
+
+def test_the_same_number_later_is_another_event() -> None:
+    text = f"{PCI}31, pid=826, name=python3, channel 0x00000082, intr 00000000. {MMU}"
+    assert [fault.line for fault in timed([(1, text), (1.2, text), (40, text)])] == [1, 3]
+
+
+def test_a_pid_comes_only_from_the_same_gpu() -> None:
+    first, _ = timed([(1, f"{PCI}13, x"), (1.2, "NVRM: Xid (PCI:0000:00:07): 31, pid=8, name=a, y")])
+    assert first.process == "GPU 0000:00:06"
+
+
+def test_recovery_to_none_is_no_fault(read: Reader) -> None:
+    text = f"{PCI}154, pid=1, name=a, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
+    (record,) = read(WITNESS, text).records
+    assert isinstance(record, Advice)
+
+
+def test_a_switch_message_is_hardware_if_it_is_fatal(read: Reader) -> None:
+    head = "nvidia-nvswitch2: SXid (PCI:0000:86:00.0): 20034, "
+    assert the_fault(read, head + "Fatal, Link 30 LTSSM Fault Up").kind == "device_lost"
+    assert the_fault(read, head + "Non-fatal, Link 30").kind == "unknown"
+
+
+def test_a_gpu_that_is_gone_without_an_xid(read: Reader) -> None:
+    text = "NVRM: (PCI ID: 10de:26b5) installed in this system has\nNVRM: fallen off the bus and is not responding"
+    fault = the_fault(read, text)
+    assert (fault.name, fault.line) == ("Xid 79", 2)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["amdgpu 0000:0b:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:32770, for process python pid 1796 thread python pid 1796)"],
+        [
+            "amdgpu 0000:0b:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:173 vmid:8 pasid:32791)",
+            "amdgpu 0000:0b:00.0: amdgpu:  Process python pid 1796 thread python pid 1796",
+            "amdgpu 0000:0b:00.0: amdgpu:   in page starting at address 0x00007febd6383000 from client 10",
+        ],
+    ],
+)  # fmt: skip
+def test_page_faults_of_amd(read: Reader, lines: list[str]) -> None:
+    fault = the_fault(read, "\n".join(lines))
+    assert (fault.process, fault.vendor, fault.kind) == ("python pid=1796", "amd", "illegal_address")
+    assert fault.last_line == len(lines)
+
+
+def test_a_message_of_the_family_that_does_not_parse_is_a_loss(read: Reader) -> None:
+    (loss,) = read(WITNESS, "NVRM: Xid (PCI:zz): 31").losses
+    assert loss.line == 1
+
+
+def test_the_rule_for_hardware_and_software() -> None:
+    """formats.md 3.20: these alone speak for software, those for hardware."""
+    reading = {row.number: row.reading for row in XIDS}
+    assert {reading[n] for n in (13, 31, 109)} == {"software"}
+    assert {reading[n] for n in (43, 45, 69)} == {"secondary"}
+    hardware = (48, 63, 64, 74, 79, 92, 94, 95, 119, 120, 121, 140, 154, 171, 172)
+    assert {reading[n] for n in hardware} == {"hardware"}
+
+
+def test_names_of_records_lead_back_to_the_table() -> None:
+    assert by_name("Xid 31") == by_number(31)
+    assert by_name("cudaErrorUnknown") is None
+    assert kind_of(None, "x") == "unknown"
