@@ -1,0 +1,100 @@
+"""What the conclusion says beside its statement: hardware in the kernel log, ranks side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from analyzer.diagnosis.knowledge import Knowledge
+from analyzer.faults.kernel_log import is_kernel_log, joined_hardware, reading_of
+from analyzer.model import CollectiveState, FaultRecord
+from analyzer.schema import Conclusion
+
+_RANKS_SHOWN = 16
+_PEER_KINDS = frozenset({"hang_timeout", "peer_lost"})
+_NODE = "GPU node-"
+
+
+def with_notes(conclusion: Conclusion, known: Knowledge, root: FaultRecord) -> Conclusion:
+    """Add what other witnesses say about the root fault.
+
+    A hardware message of the kernel driver makes hardware the cause: the fault at hand is its consequence.
+    """
+    hardware = joined_hardware(known.records, root)
+    notes = [*conclusion.notes, *_of_hardware(hardware), *_of_kernel_log(known.records, root, hardware)]
+    notes.extend(_of_ranks(known.collectives, root))
+    notes.extend(_of_nodes(root))
+    cause = "hardware" if hardware else conclusion.cause_class
+    return msgspec.structs.replace(conclusion, cause_class=cause, notes=notes)
+
+
+def _of_hardware(hardware: Sequence[FaultRecord]) -> list[str]:
+    return [
+        f"line {one.line}: {one.name}, read as hardware ({one.label or one.text})" for one in hardware[:4]
+    ]
+
+
+def _of_kernel_log(
+    records: Sequence[FaultRecord], root: FaultRecord, hardware: Sequence[FaultRecord]
+) -> list[str]:
+    """How the kernel log reads as a whole (formats.md 3.20)."""
+    logged = [record for record in records if is_kernel_log(record)]
+    if not logged or hardware:
+        return []
+    names = ", ".join(dict.fromkeys(record.name or "page fault" for record in logged))
+    readings = {reading_of(record) for record in logged}
+    if "hardware" in readings:
+        return [f"the kernel log has hardware messages too ({names}), but not for this fault"]
+    note = f"the kernel log ({names}) speaks for software: no message of memory, link or firmware errors"
+    processes = {record.process for record in logged if "pid=" in record.process}
+    if is_kernel_log(root) and len(processes) > 1:
+        return [note, f"{len(processes)} processes had faults; each is a failure of its own"]
+    return [note]
+
+
+def _of_ranks(states: Sequence[CollectiveState], root: FaultRecord) -> list[str]:
+    """Ranks side by side: the one that enqueued least did not come to the collective (formats.md 3.6)."""
+    if root.kind not in _PEER_KINDS or not states:
+        return []
+    ranks = {rank: _merged(states, rank) for rank in sorted({state.rank for state in states})}
+    notes = [f"rank {rank}: {_progress(state)}" for rank, state in list(ranks.items())[:_RANKS_SHOWN]]
+    reached = {rank: state.enqueued for rank, state in ranks.items() if state.enqueued is not None}
+    if len(reached) > 1 and len(set(reached.values())) > 1:
+        least = min(reached.values())
+        behind = [str(rank) for rank, number in reached.items() if number == least]
+        name = "rank" if len(behind) == 1 else "ranks"
+        notes.append(f"{name} {', '.join(behind)} enqueued least (up to {least}): look there first")
+    elif len(ranks) > 1 or len(reached) < 2:
+        notes.append("a rank that is missing here may be the one that did not come: compare all ranks")
+    return notes
+
+
+def _merged(states: Sequence[CollectiveState], rank: int) -> CollectiveState:
+    """All that is known of a rank, the first line of it."""
+    own = [state for state in states if state.rank == rank]
+    first = own[0]
+    for state in own[1:]:
+        values = {
+            name: getattr(state, name)
+            for name in ("enqueued", "completed", "sequence", "operation")
+            if getattr(first, name) is None
+        }
+        first = msgspec.structs.replace(first, **values)
+    return first
+
+
+def _progress(state: CollectiveState) -> str:
+    at = f"hung in {state.operation or 'a collective'}"
+    at += f" {state.sequence}" if state.sequence is not None else ""
+    enqueued = f", last enqueued {state.enqueued}" if state.enqueued is not None else ""
+    completed = f", last completed {state.completed}" if state.completed is not None else ""
+    return f"{at}{enqueued}{completed} (line {state.line})"
+
+
+def _of_nodes(root: FaultRecord) -> list[str]:
+    """ROCm counts HSA nodes, processors included (formats.md 3.17)."""
+    if root.vendor != "amd" or _NODE not in root.text:
+        return []
+    node = root.text.partition(_NODE)[2].partition(" ")[0]
+    return [f"node-{node} counts HSA nodes, processors included: it is not GPU {node} (rocminfo maps it)"]
