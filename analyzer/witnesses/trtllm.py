@@ -1,0 +1,101 @@
+"""TensorRT and TensorRT-LLM (formats.md 3.13). Their calls are waits, so they met what an earlier kernel did.
+
+``Encountered an error in sampling: CUDA error: ...`` is PyTorch's text: c10 reads it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import polars as pl
+
+from analyzer.faults.codes import ErrorCode
+from analyzer.model import FaultRecord, Reading
+from analyzer.parse.c10_text import split_place
+from analyzer.schema import FaultKind, SourceFrame
+from analyzer.witness import Fetch, Witness
+from analyzer.witnesses.calls import site_of_call
+from analyzer.witnesses.distinct import Losses
+from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault, error_code, flat, read_forms
+
+NAME = "trtllm"
+_AFTER_LINES = 40
+_NUMBER = re.compile(r"\(([0-9]+)\)+\s*$")
+_FRAME = re.compile(r"[0-9]+ +0x[0-9a-f]+ ")
+_RELEASES = ("~", "deallocate", "destroy", "free", "release")
+_FORMS = (
+    Form(
+        rule="runtime",
+        begins=r"Encountered an error in [^:]*: (?:\[TensorRT-LLM\]\[[A-Z]+\] )*CUDA runtime error in ",
+    ),
+    Form(rule="runtime", begins="CUDA runtime error in "),
+    Form(
+        rule="engine", begins=r"[0-9]+: \[[A-Za-z0-9_./\-]+::[^]]*\] Error Code 1: (?:C[Uu][Dd][Aa] |Myelin )"
+    ),
+)
+
+
+def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
+    """Read the gated lines of one source."""
+    losses = Losses(NAME)
+    reading = Reading()
+    for at, one in enumerate(read_forms(frame, NAME, _FORMS, losses)):
+        reading.parsed.extend(one.lines)
+        fault = _fault(one)
+        if one.rule == "runtime" and at < FETCHED:
+            used = _frames(one, fetch)
+            reading.continuation.extend(used)
+            fault = msgspec.structs.replace(fault, last_line=max([fault.last_line, *used]))
+        reading.records.append(fault)
+    reading.parsed = sorted(set(reading.parsed))
+    reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
+    reading.losses = losses.all()
+    return reading
+
+
+def _fault(one: Seen) -> FaultRecord:
+    known = _known(one)
+    kind: FaultKind = known.kind if known else "unknown"
+    function = one.get("FUNCTION") or ""
+    site = "host" if known and known.site == "A" else site_of_call(one.get("CALL") or function)
+    teardown = function.startswith(_RELEASES)
+    fault = build_fault(one, NAME, kind, site, code=known, vendor="nvidia", teardown=teardown)
+    return msgspec.structs.replace(fault, location=_location(one))
+
+
+def _known(one: Seen) -> ErrorCode | None:
+    number = _NUMBER.search(one.get("NUMBERED") or "")
+    return error_code(None, int(number[1]) if number else None, one.get("WORDS"))
+
+
+def _location(one: Seen) -> SourceFrame | None:
+    place, file, line = one.get("PLACE"), one.get("FILE"), one.get("LINE")
+    if place is not None:
+        return split_place(place)
+    return (
+        SourceFrame(file=file, line=int(line), function=one.get("FUNCTION") or "") if file and line else None
+    )
+
+
+def _frames(one: Seen, fetch: Fetch) -> list[int]:
+    """The numbered frames that follow: ``1       0x7ff8cc198305 void tensorrt_llm::...``."""
+    used = []
+    for number, text in flat(fetch.after(one.line, one.process, _AFTER_LINES)):
+        if not _FRAME.match(text.strip()):
+            break
+        used.append(number)
+    return used
+
+
+WITNESS = Witness(
+    name=NAME,
+    gates=(
+        "CUDA runtime error in ",
+        "Error Code 1: Cuda ",
+        "Error Code 1: CUDA ",
+        "Error Code 1: Myelin ",
+    ),
+    read=read,
+    grammar="trtllm.lark",
+)

@@ -1,0 +1,200 @@
+"""XLA, TensorRT-LLM, ggml and the macros of other programs (formats.md 3.13-3.16)."""
+
+# ruff: noqa: E501  (a log line is as long as it is)
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.model import FaultRecord, Reading
+from analyzer.schema import SourceFrame
+from analyzer.witness import Witness
+from analyzer.witnesses.calls import site_of_call
+from analyzer.witnesses.cuda_macros import WITNESS as MACROS
+from analyzer.witnesses.ggml import WITNESS as GGML
+from analyzer.witnesses.trtllm import WITNESS as TRTLLM
+from analyzer.witnesses.xla import WITNESS as XLA
+from tests.witnesses.conftest import Reader
+
+IMA = "an illegal memory access was encountered"
+DRIVER = f"CUDA_ERROR_ILLEGAL_ADDRESS: {IMA}"
+DEVICE = "  current device: 1, in function {function} at /srv/ggml-cuda.cu:2780\n  {call}"
+
+
+def the_fault(reading: Reading) -> FaultRecord:
+    (fault,) = reading.records
+    assert isinstance(fault, FaultRecord)
+    assert not reading.losses
+    return fault
+
+
+@pytest.mark.parametrize(
+    ("witness", "text", "site", "code"),
+    [
+        (XLA, f"Failed to launch CUDA kernel: add with block dimensions: 128x1x1 and grid dimensions: 4x1x1: {DRIVER}", "launch", 700),
+        (XLA, f"XlaRuntimeError: INTERNAL: Failed to retrieve branch_index value on stream 0x5: {DRIVER}", "sync", 700),
+        (XLA, "XlaRuntimeError: INVALID_ARGUMENT: shapes do not match", "host", None),
+        (XLA, f"could not synchronize on CUDA context: {DRIVER} :: begin stack", "sync", 700),
+        (TRTLLM, f"CUDA runtime error in ::cudaEventSynchronize(get()): {IMA} (/app/x.h:66)", "sync", 700),
+        (TRTLLM, "CUDA runtime error in cudaMalloc(&p, n): invalid argument (/app/x.h:66)", "host", 1),
+        (TRTLLM, "1: [runner.cpp::execute::718] Error Code 1: Myelin (Final synchronize failed (700))", "sync", 700),
+        (MACROS, f"CUDARuntimeError: cudaErrorIllegalAddress: {IMA}", "sync", 700),
+        (MACROS, f"pycuda._driver.LogicError: cuStreamSynchronize failed: {IMA}", "sync", 700),
+        (MACROS, "CudaAPIError: [719] Call to cuMemcpyDtoH results in UNKNOWN_CUDA_ERROR", "sync", 719),
+        (MACROS, f"CUDA Error: {IMA} (700) /a.cuh: line 2340 at function cudaLaunchKernel((void*)k)", "launch", 700),
+        (MACROS, "CUDA Error: CUDA_ERROR_ILLEGAL_ADDRESS /w/fmhaKernels.cuh 257", "sync", 700),
+        (MACROS, "CUDA Error: invalid argument (CUDA Error: invalid argument (CUDA Error: ", "host", 1),
+        (MACROS, "CUDA error 716 [/srv/cub.cuh, 210]: misaligned address", "sync", 716),
+        (MACROS, "  what():  after reduction step 1: cudaErrorMisalignedAddress: misaligned address", "sync", 716),
+        (MACROS, 'CUDA error at k.cu:596 code=700(cudaErrorIllegalAddress) "cudaGetLastError()"', "launch", 700),
+        (MACROS, f"CUDA error at: /srv/rmm.cpp:45: cudaErrorIllegalAddress {IMA}", "sync", 700),
+        (MACROS, f"CUDA error encountered at: /srv/x.cu:77: 700 cudaErrorIllegalAddress {IMA}", "sync", 700),
+        (MACROS, f"GPUassert: {IMA} kernel.cu 57", "sync", 700),
+        (MACROS, "Check failed: error == cudaSuccess (74 vs. 0)  misaligned addressF0327 10:11", "sync", 716),
+        (MACROS, f"Check failed: e == cudaSuccess || e == cudaErrorCudartUnloading: CUDA: {IMA}", "sync", 700),
+        (MACROS, f'DriverError(CUDA_ERROR_ILLEGAL_ADDRESS, "{IMA}")', "sync", 700),
+        (MACROS, "Error: CublasError(CUBLAS_STATUS_NOT_INITIALIZED)", "sync", None),
+        (MACROS, f"Failed: Cuda error /w/custom_all_reduce.cuh:453 '{IMA}'", "sync", 700),
+        (MACROS, f"CUDA driver error (a/b.hpp:108): 700 (CUDA_ERROR_ILLEGAL_ADDRESS, {IMA})", "sync", 700),
+        (MACROS, "Exception: Failed to encode tensor map: 700", "sync", 700),
+        (MACROS, f"CUDA failure 700: {IMA} ; GPU=0 ; hostname=w ; expr=cudaEventRecord(x)", "sync", 700),
+    ],
+)  # fmt: skip
+def test_forms(read: Reader, witness: Witness, text: str, site: str, code: int | None) -> None:
+    fault = the_fault(read(witness, text))
+    assert (fault.site, fault.code) == (site, code)
+
+
+def test_xla_names_the_next_kernel(read: Reader) -> None:
+    """It never ran: its launch call returned the older error."""
+    text = f"XlaRuntimeError: INTERNAL: x: Failed to launch CUDA kernel: fusion_7 with block dimensions: 1x1x1: {DRIVER}."
+    fault = the_fault(read(XLA, text))
+    assert (fault.kernel, fault.site, fault.name) == ("fusion_7", "launch", "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+
+@pytest.mark.parametrize(
+    ("witness", "text"),
+    [
+        (XLA, f"failed to free device memory at 0x7f19; result: {DRIVER}"),
+        (XLA, f"failed to unload module 0x52; leaking: {DRIVER}"),
+        (XLA, f"Error polling for event status: failed to query event: {DRIVER}"),
+        (XLA, "Unexpected Event status: 1"),
+        (XLA, "unable to add host callback: CUDA_ERROR_INVALID_HANDLE: invalid resource handle"),
+        (XLA, "Deallocating stream with pending work"),
+        (TRTLLM, f"1: [cudaResources.cpp::~ScopedCudaEvent::24] Error Code 1: Cuda Runtime ({IMA})"),
+        (TRTLLM, f"1: [defaultAllocator.cpp::deallocate::42] Error Code 1: Cuda Runtime ({IMA})"),
+    ],
+)
+def test_what_destructors_print_is_teardown(read: Reader, witness: Witness, text: str) -> None:
+    assert the_fault(read(witness, text)).teardown
+
+
+def test_out_of_memory_of_xla_is_told_by_another_witness(read: Reader) -> None:
+    reading = read(
+        XLA, "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 5 bytes."
+    )
+    assert (reading.records, reading.not_mine) == ([], [1])
+
+
+def test_numbered_frames_belong_to_the_error(read: Reader) -> None:
+    reading = read(
+        TRTLLM, f"CUDA runtime error in f(): {IMA} (/a.h:6)\n1       0x7ff8 g() + 1\n2       0x7ff9 h\nx"
+    )
+    assert (reading.continuation, the_fault(reading).last_line) == ([2, 3], 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "site"),
+    [
+        ("ggml_backend_cuda_synchronize", "cudaStreamSynchronize(s)", "sync"),
+        ("ggml_cuda_op_mul_mat", "cudaGetLastError()", "launch"),
+    ],
+)
+def test_ggml_tells_it_over_several_lines(read: Reader, function: str, call: str, site: str) -> None:
+    text = f"/srv/a.cu:88: CUDA error\nCUDA error: {IMA}\n{DEVICE.format(function=function, call=call)}"
+    reading = read(GGML, text)
+    fault = the_fault(reading)
+    assert (fault.line, fault.block_first, fault.last_line) == (2, 1, 4)
+    assert (fault.code, fault.site, fault.device) == (700, site, "gpu:1")
+    assert fault.location == SourceFrame(file="/srv/ggml-cuda.cu", line=2780, function=function)
+    assert [*reading.parsed, *reading.continuation] == [3, 1, 2, 4]
+
+
+def test_the_ring_of_ik_llama_shows_the_last_calls(read: Reader) -> None:
+    text = (
+        f"CUDA error: {IMA}\n{DEVICE.format(function='f', call='cudaGetLastError()')}\nCUDA trace: 9 previous calls\n"
+        "  8: function newest, file a.cu, line 2\n  7: function older, file a.cu, line 1"
+    )
+    assert the_fault(read(GGML, text)).text.endswith(
+        "(the last calls before it: older (a.cu:1), newest (a.cu:2))"
+    )
+
+
+def test_ggml_on_rocm_is_amd(read: Reader) -> None:
+    text = f"ROCm error: {IMA}\n{DEVICE.format(function='f', call='hipStreamSynchronize(s)')}"
+    assert the_fault(read(GGML, text)).vendor == "amd"
+
+
+def test_old_forms_of_ggml(read: Reader) -> None:
+    text = 'CUDA error 716 at ggml-cuda.cu:6611: misaligned address\nGGML_ASSERT: ggml-cuda.cu:244: !"CUDA error"'
+    assert the_fault(read(GGML, text)).code == 716
+
+
+def test_a_host_assertion_of_ggml(read: Reader) -> None:
+    fault = the_fault(read(GGML, "/srv/ggml.c:2700: GGML_ASSERT(n > 0) failed"))
+    assert (fault.kind, fault.site) == ("host_abort", "host")
+
+
+def test_other_words_about_the_current_device_are_none_of_ours(read: Reader) -> None:
+    reading = read(GGML, "current device: cuda:0")
+    assert (reading.records, reading.not_mine, reading.losses) == ([], [1], [])
+
+
+def test_a_named_launch_with_an_error_of_its_own(read: Reader) -> None:
+    """Class A of formats.md 1: the call that returns it is to blame, and its kernel is named."""
+    text = (
+        'Traceback (most recent call last):\n  File "/srv/app/serve.py", line 91, in decode\n    run()\n'
+        "RuntimeError: BatchDecode failed with error invalid configuration argument"
+    )
+    fault = the_fault(read(MACROS, text))
+    assert (fault.kernel, fault.code, fault.site) == ("BatchDecode", 9, "launch")
+    assert fault.python is not None
+    assert fault.python.line == 91
+
+
+def test_a_failed_api_call_is_no_kernel(read: Reader) -> None:
+    fault = the_fault(read(MACROS, f"cudaMemcpy(a, f(b), c) failed with error {IMA}"))
+    assert (fault.kernel, fault.site) == (None, "sync")
+
+
+def test_somebody_elses_failed_with_error_is_none_of_ours(read: Reader) -> None:
+    reading = read(MACROS, "upload failed with error 503\nshard_upload failed with error quota exceeded")
+    assert (reading.records, reading.not_mine, reading.losses) == ([], [1, 2], [])
+
+
+def test_a_host_assert_of_rmm_is_no_device_assert(read: Reader) -> None:
+    text = "/srv/rmm.hpp:88: void f(void*): Assertion `status__ == cudaSuccess && x' failed."
+    fault = the_fault(read(MACROS, text))
+    assert (fault.kind, fault.site) == ("host_abort", "host")
+
+
+@pytest.mark.parametrize(
+    ("witness", "text"),
+    [
+        (XLA, "XlaRuntimeError: lower"),
+        (TRTLLM, "CUDA runtime error in f()"),
+        (GGML, "/srv/ggml.c:2700: GGML_ASSERT(n > 0"),
+        (MACROS, "CUDA error at x.cu:1 code=(cudaErrorX)"),
+    ],
+)
+def test_a_text_of_the_family_that_does_not_parse_is_a_loss(
+    read: Reader, witness: Witness, text: str
+) -> None:
+    (loss,) = read(witness, text).losses
+    assert loss.line == 1
+
+
+def test_sites_of_calls() -> None:
+    assert site_of_call("cuLaunchKernel(f, 1)") == "launch"
+    assert site_of_call("cudaFree(p)") == "sync"
+    assert site_of_call("") == "unknown"
