@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from analyzer.model import Advice, FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
+from analyzer.suspects import driver_steps, torch_steps
+from analyzer.suspects.torch_steps import COMMAND, COREDUMP_ENV
 
-COREDUMP_ENV = (
-    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1 CUDA_COREDUMP_SHOW_PROGRESS=1 "
-    "CUDA_COREDUMP_GENERATION_FLAGS=skip_nonrelocated_elf_images,skip_global_memory,"
-    "skip_shared_memory,skip_local_memory"
-)
-COMMAND = "<your command>"
 _ADDRESS = frozenset(
     {
         "illegal_address",
@@ -45,11 +41,27 @@ def _own_steps(
 ) -> list[NextStep]:
     if fault is None:
         return _for_clean(modes)
+    if _is_of_driver(fault):
+        return driver_steps.driver_steps(fault, confidence)
+    if _is_torch(fault, has_ops=has_ops):
+        return torch_steps.torch_steps(fault, confidence, modes)
     if fault.kind == "nan":
         return _for_nan(modes)
     if fault.kind in _ADDRESS:
         return _for_address(confidence, has_ops=has_ops)
     return []
+
+
+def _is_of_driver(fault: FaultRecord) -> bool:
+    """Told by the kernel log, by ROCm's runtime, or by a program that is neither MAX nor PyTorch."""
+    return fault.site == "kernel_log" or fault.witness in {*driver_steps.WITNESSES, "rocm"}
+
+
+def _is_torch(fault: FaultRecord, *, has_ops: bool) -> bool:
+    """A PyTorch text; a device-side witness is no proof of it, and MAX shows by its ops and kernel names."""
+    if fault.site == "device" and (has_ops or (fault.kernel or "").startswith("mojo_")):
+        return False
+    return fault.witness in torch_steps.WITNESSES or fault.site == "device"
 
 
 def _said_better(command: str, steps: list[NextStep]) -> bool:
