@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,14 @@ pytestmark = pytest.mark.max
 
 
 @pytest.fixture(autouse=True)
-def _max() -> None:
+def _max(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compile cache for this text of the program: MAX 26.7 keeps the source lines of the first compile.
+
+    A program whose lines moved is found in a shared cache with its old lines.
+    """
     pytest.importorskip("max.engine")
+    digest = hashlib.sha256(PROGRAM.read_bytes()).hexdigest()[:16]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path(tempfile.gettempdir()) / f"trace-analyze-max-{digest}"))
 
 
 def _log(folder: Path, case: str) -> Path:

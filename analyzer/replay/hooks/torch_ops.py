@@ -18,10 +18,14 @@ def watch_torch(torch: ModuleType, watch: Watch) -> None:
     watch.journal.write("torch", version=str(torch.__version__))
     watch.synchronize = lambda: synchronize(torch)
     watch.uses_device = torch.cuda.is_initialized
-    _watch_threads(lambda: _mode(watch))
-    _mode(watch).__enter__()
+    modes = _Modes(watch)
+    modes.watch_threads()
     if watch.config.marker == "module":
         _watch_modules(torch.nn.Module, watch)
+    if watch.config.steps is None or watch.config.marker != "module":
+        modes.open()
+    else:
+        watch.open_window = modes.open  # until then nothing passes here, and nothing is paid
 
 
 def synchronize(torch: ModuleType) -> None:
@@ -84,14 +88,31 @@ def _loud(watch: Watch, number: int, func: Any, args: Any, kwargs: Any) -> Any:
     return watch.run_loud(Launch(number, op_name(func), "op", describe, (args, kwargs), call, mutates))
 
 
-def _watch_threads(mode: Any) -> None:
-    """The stack of modes belongs to a thread: give each new one its own."""
+class _Modes:
+    """The stack of modes belongs to a thread: each gets its own mode, once the window is open."""
 
-    def bootstrap(thread: Any, original: Any = threading.Thread._bootstrap_inner) -> None:  # type: ignore[attr-defined]  # noqa: SLF001
-        with mode():
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._is_open = False
+        self._has_mode = threading.local()
+
+    def open(self) -> None:
+        """From here on the ops of this thread, and of those started later, are seen. Never closed again."""
+        self._is_open = True
+        if not getattr(self._has_mode, "yes", False):
+            self._has_mode.yes = True
+            _mode(self._watch).__enter__()
+
+    def watch_threads(self) -> None:
+        """Open in each new thread too."""
+        original = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]  # noqa: SLF001
+
+        def bootstrap(thread: Any) -> None:
+            if self._is_open:
+                self.open()
             original(thread)
 
-    threading.Thread._bootstrap_inner = bootstrap  # type: ignore[attr-defined]  # noqa: SLF001
+        threading.Thread._bootstrap_inner = bootstrap  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def _watch_modules(module_class: Any, watch: Watch) -> None:

@@ -45,6 +45,7 @@ class Watch:
         self.loud_to = config.ops[1] if config.ops else FOREVER
         self.synchronize: Callable[[], None] = _nothing
         self.uses_device: Callable[[], bool] | None = None
+        self.open_window: Callable[[], None] = _nothing
         self.last_name = "the start of the window"
         os.register_at_fork(after_in_child=self._after_fork)
 
@@ -70,6 +71,8 @@ class Watch:
         if self.config.steps:
             first, last = self.config.steps
             self.loud_from = 0 if first <= step <= last else FOREVER
+            if step >= first:
+                self.open_window()
         return step
 
     def stop(self, why: str) -> None:
@@ -150,4 +153,4 @@ class Watch:
 
 
 def _nothing() -> None:
-    """No device is in use."""
+    """No framework is loaded."""
