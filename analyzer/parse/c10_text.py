@@ -22,6 +22,7 @@ WATCHDOG = (
     "watchdog thread terminated",
     "ProcessGroupNCCL",
 )  # its own witness: it never names a culprit (3.6)
+_QUOTING = ("failed with error '", 'failed with error "')
 _SOURCE_CODE = '{%"'  # what a format string goes on with
 _LIBRARY_CALL = " when calling "  # cuBLAS and cuSPARSE begin with "CUDA error: " too (formats.md 3.5)
 
@@ -66,6 +67,7 @@ class Head(Value):
     """The line that holds the error. ``text``: without what was glued before or after it.
 
     ``message``: the error's own words. ``legacy``: number of ancient texts. ``rest``: what follows on it.
+    ``quoted``: somebody else says that a worker failed with it.
     """
 
     role: HeadRole
@@ -77,6 +79,7 @@ class Head(Value):
     function: str | None = None
     place: str | None = None
     rest: str = ""
+    quoted: bool = False
 
 
 class Body(msgspec.Struct):
@@ -125,6 +128,7 @@ def read_head(line: str) -> Head | None:
         function=fields.get("FUNCTION"),
         place=place,
         rest=fields.get("REST", ""),
+        quoted=line[:at].endswith(_QUOTING),
     )
 
 

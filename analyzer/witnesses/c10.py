@@ -96,6 +96,7 @@ def _fault(told: Told[Head], around: Around, body: Body) -> FaultRecord:
         location=location,
         async_hint=body.async_hint,
         teardown=head.role == "warning",
+        relayed=head.quoted,
     )
 
 

@@ -158,6 +158,24 @@ def fault_of(told: Told[T], around: Around, fault: FaultRecord) -> FaultRecord:
     )
 
 
+def before_line(fetch: Fetch, line: Line, limit: int) -> list[Line]:
+    """Lines of the process before ``line``; one record of a log can hold several lines of the same number."""
+    rows = fetch.before(line.number + 1, line.process, limit)
+    at = next((n for n, row in enumerate(rows) if _is_same(row, line)), None)
+    return rows[:at] if at is not None else [row for row in rows if row.number < line.number]
+
+
+def after_line(fetch: Fetch, line: Line, limit: int) -> list[Line]:
+    """Lines of the process after ``line``, those of the same record first."""
+    rows = fetch.before(line.number + 1, line.process, limit)
+    at = next((n for n, row in enumerate(rows) if _is_same(row, line)), len(rows))
+    return [*rows[at + 1 :], *fetch.after(line.number, line.process, limit)]
+
+
+def _is_same(row: Line, line: Line) -> bool:
+    return row.number == line.number and row.text == line.text
+
+
 def flat(lines: Sequence[Line]) -> list[tuple[int, str]]:
     """Number and text; a text with several lines gives several."""
     return [(line.number, part) for line in lines for part in line.text.split("\n")]
@@ -209,10 +227,11 @@ class _Process(Generic[T]):
     def _around(self, one: Told[T]) -> Around:
         """Fetch what stands around; the lines of the traceback are used."""
         line = one.line
-        before = flat(self.fetch.before(line.number, line.process, BEFORE_LINES))
-        before += [(line.number, text) for text in one.above]
-        after = [(line.number, text) for text in one.below]
-        after += flat(self.fetch.after(line.number, line.process, AFTER_LINES))
+        above, below = without_tags(one.above, one.below)
+        before = flat(before_line(self.fetch, line, BEFORE_LINES))
+        before += [(line.number, text) for text in above]
+        after = [(line.number, text) for text in below]
+        after += flat(after_line(self.fetch, line, AFTER_LINES))
         around = Around(before=before, after=after)
         around.trace = traceback_before([text for _, text in before])
         if around.trace is not None:
@@ -253,6 +272,13 @@ def _marked(frame: SourceFrame, lines: Sequence[str]) -> str | None:
         first = len(marks) - len(marks.lstrip())
         return lines[at + 1][first : len(marks)]
     return None
+
+
+def without_tags(above: Sequence[str], below: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Lines of one record with several, without the ``[rank1]: `` that stands before its traceback."""
+    head = next((text for text in above if HEADER in text), "")
+    tag = head[: head.find(HEADER)]
+    return [text.removeprefix(tag) for text in above], [text.removeprefix(tag) for text in below]
 
 
 @cache

@@ -16,7 +16,7 @@ from analyzer.model import FaultRecord, Line, Reading
 from analyzer.parse.source_stack import CHAIN, HEADER, Traceback, innermost_user, parse_traceback
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
-from analyzer.witnesses.host_error import gates_of_others
+from analyzer.witnesses.host_error import after_line, before_line, gates_of_others
 
 NAME = "python_traceback"
 GATE = HEADER.removesuffix(":")
@@ -89,7 +89,7 @@ def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
         return None
     first = heads[at]
     lines = [(first.number, text) for text in _from_header(first.text)]
-    after = fetch.after(first.number, first.process, _BODY_LINES)
+    after = after_line(fetch, first, _BODY_LINES)
     if first.time_ns is None:  # a record with a time is no line of the exception's text
         after = list(takewhile(lambda line: line.time_ns is None, after))
     lines += [(line.number, text) for line in after for text in line.text.split("\n")]
@@ -107,16 +107,17 @@ def _from_header(text: str) -> list[str]:
     """The lines of a text from the last header in it on."""
     parts = text.split("\n")
     last = max((n for n, part in enumerate(parts) if GATE in part), default=0)
-    return parts[last:]
+    tag = parts[last][: parts[last].find(GATE)] if len(parts) > 1 else ""
+    return [part.removeprefix(tag) for part in parts[last:]]
 
 
 def _is_chained(head: Line, fetch: Fetch) -> bool:
-    before = [line.text.strip() for line in fetch.before(head.number, head.process, _CHAIN_GAP)]
+    before = [line.text.strip() for line in before_line(fetch, head, _CHAIN_GAP + 1)[-_CHAIN_GAP:]]
     return any(text in CHAIN for text in before)
 
 
 def _is_survived(head: Line, fetch: Fetch) -> bool:
-    before = fetch.before(head.number, head.process, 1)
+    before = before_line(fetch, head, 2)[-1:]
     return any(text in one for one in (head.text, *(line.text for line in before)) for text in _SURVIVED)
 
 

@@ -228,3 +228,17 @@ def test_a_dead_context_repeats_itself_cheaply(read: Read) -> None:
     assert len(faults(reading)) < 50
     assert len(reading.parsed) == 100_000
     assert time.perf_counter() - began < 10
+
+
+def test_error_of_a_worker_that_another_process_quotes_is_relayed(read: Read) -> None:
+    line = "RuntimeError: Worker failed with error 'CUDA error: misaligned address', please check"
+    (fault,) = faults(read(WITNESS, [line]))
+    assert (fault.relayed, fault.code) == (True, 716)
+
+
+def test_record_of_several_lines_with_a_tag_on_each(read: Read) -> None:
+    """TGI prints the whole standard error output of a shard as one JSON record."""
+    lines = ["[rank1]: " + text for text in [*TRACE, HEAD, SEARCH, ASYNC]]
+    (fault,) = faults(read(WITNESS, ["\n".join(["Shard complete standard error output:", "", *lines])]))
+    assert fault.python is not None
+    assert (fault.python.line, fault.async_hint) == (7, True)
