@@ -149,7 +149,6 @@ def test_untagged_writers_bring_no_wrong_accusation(name: str, order: str, tmp_p
         assert guilty.name in {one.op.name for one in result.suspects} or result.suspects[0].op.id is None
 
 
-@pytest.mark.xfail(strict=False, reason="proofs do not look at untagged_writers")
 def test_value_printed_by_an_untagged_neighbour_clears_nobody(tmp_path: Path) -> None:
     """Whose device it shows to be sound is unknown (rule 4)."""
     case = CASES["max_ops/paged_async"]

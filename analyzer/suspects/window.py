@@ -39,6 +39,8 @@ def find_span(
     reported: dict[str, object] | None,
     lines: Lines,
     end_of_log: int | None,
+    *,
+    several_writers: bool = False,
 ) -> Span:
     """Find the borders of the window.
 
@@ -48,10 +50,13 @@ def find_span(
         reported: Row of the op that a launch-time report names, or null.
         lines: Reader of the source that holds ``ops``.
         end_of_log: Line behind the last one, if the fault stands in another input than the ops; else null.
+        several_writers: The lines of several processes carry no tag: a value that one of them printed says
+            nothing about the device of another, so no proof is taken.
     """
     end_line, end = _end(fault, reported, end_of_log)
     before = ops.filter(pl.col("launch_line") < end_line)
-    proof = _last_proof(before, fault, lines, end_line) if before.height else None
+    may_prove = before.height > 0 and not several_writers
+    proof = _last_proof(before, fault, lines, end_line) if may_prove else None
     if proof is not None:
         begin_line, begin = _after_proof(before, proof)
         if before.filter(pl.col("launch_line") > begin_line).height:
