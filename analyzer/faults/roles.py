@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.faults.codes import by_code
+from analyzer.faults.first import first_unit, seconds_between, who
+from analyzer.faults.kernel_log import first_of_kernel_log, is_kernel_log, role_beside_root
+from analyzer.faults.sticky import is_death, is_sticky, is_victim
+from analyzer.faults.units import build_units
 from analyzer.model import FaultRecord
 from analyzer.schema import Role, Value
 
-_STICKY_KINDS = frozenset(
-    {
-        "illegal_address",
-        "misaligned_address",
-        "invalid_address_space",
-        "launch_failure",
-        "illegal_instruction",
-        "device_assert",
-        "ecc_error",
-        "device_lost",
-    }
-)
 _BEFORE_THE_FAULT = frozenset({"nan", "input_check"})  # a check that fired first explains what follows
-_PEER_KINDS = frozenset({"peer_lost", "hang_timeout"})
+_UNEXPLAINED = "python_traceback"  # an exception that no other witness knows explains nothing but itself
+_TERMINATE = "terminate called"
+RECOVERED_S = 120.0  # who lives on so long after an error did not die of it (teardown takes seconds)
+
+__all__ = ["RoleDecision", "assign_roles", "is_sticky"]
 
 
 class RoleDecision(Value):
@@ -32,13 +27,6 @@ class RoleDecision(Value):
     after_sticky: bool = False
 
 
-def is_sticky(record: FaultRecord) -> bool:
-    """Whether the context is lost with this fault: all later calls of the process fail too."""
-    if record.code is not None and (known := by_code(record.code)):
-        return known.sticky
-    return record.kind in _STICKY_KINDS
-
-
 def assign_roles(records: Sequence[FaultRecord]) -> list[RoleDecision]:
     """Give each fault its role.
 
@@ -46,87 +34,153 @@ def assign_roles(records: Sequence[FaultRecord]) -> list[RoleDecision]:
         records: Faults in the order of inputs and lines.
 
     Returns:
-        One decision a record, in the same order. At most one record is root unless several processes
-        failed independently without a common clock.
+        One decision a record, in the same order. Exactly one record is root (none if there are no records).
     """
-    decisions: list[RoleDecision | None] = [None] * len(records)
-    roots: list[int] = []
-    for indices in _by_process(records):
-        root = _root_of_process(records, indices)
+    decisions: dict[int, RoleDecision] = {}
+    roots = []
+    for indices in build_units(records):
+        root = root_of_unit(records, indices)
         roots.append(root)
-        for index in indices:
-            decisions[index] = _within_process(records, index, root)
-    first = _first_root(records, roots)
+        decisions.update((index, _within_unit(records, index, root)) for index in indices)
+    first = first_unit(records, roots, [tier_of(records[index]) for index in roots])
     for index in roots:
         if index != first:
             decisions[index] = _other_root(records[index], records[first])
-    return [one for one in decisions if one is not None]
+    logged = [index for index, record in enumerate(records) if is_kernel_log(record)]
+    root = first if roots or not logged else first_of_kernel_log(records, logged)
+    for index in logged:
+        decisions[index] = _logged(records[index], records[root], is_root=index == root)
+    return [decisions[index] for index in range(len(records))]
 
 
-def _by_process(records: Sequence[FaultRecord]) -> list[list[int]]:
-    """Indices of each process. Untagged inputs that hold only device witnesses belong to the first one.
+def root_of_unit(records: Sequence[FaultRecord], indices: Sequence[int]) -> int:
+    """The fault of one process that explains its others (formats.md 5.1-5.3).
 
-    A cuda-gdb text or a core dump given beside the log has no process tag; it describes the process that
-    died, so it joins the process of the first other fault.
+    A check that fired before the first sticky fault; else the most telling sticky fault (device before
+    report); else the first error that somebody understands; else an exception or a death; else a victim's
+    complaint. What only hands a failure on, and what destructors print, count where nothing else is known.
     """
-    groups: dict[tuple[int, str], list[int]] = {}
-    loose: list[int] = []
-    for index, record in enumerate(records):
-        if record.site == "device" and record.process == "":
-            loose.append(index)
-        else:
-            groups.setdefault((record.source, record.process), []).append(index)
-    if not groups:
-        return [loose] if loose else []
-    result = list(groups.values())
-    result[0] = sorted([*result[0], *loose])
-    return result
-
-
-def _root_of_process(records: Sequence[FaultRecord], indices: Sequence[int]) -> int:
-    """The first sticky fault counts; a device witness beats it; a check that fired before beats both."""
-    sticky = [index for index in indices if is_sticky(records[index])]
-    witnessed = [index for index in sticky if records[index].site == "device"]
-    first_sticky = witnessed[0] if witnessed else sticky[0] if sticky else None
-    checks = [index for index in indices if records[index].kind in _BEFORE_THE_FAULT]
-    if checks and (first_sticky is None or checks[0] < min(sticky)):
+    usable = _prefer(records, indices)
+    sticky = [index for index in usable if is_sticky(records[index])]
+    sticky = [index for index in sticky if not records[index].met] or sticky
+    checks = [index for index in usable if records[index].kind in _BEFORE_THE_FAULT]
+    if checks and (not sticky or checks[0] < sticky[0]):
         return checks[0]
-    return first_sticky if first_sticky is not None else indices[0]
+    if sticky:
+        return min(sticky, key=lambda index: (_voice(records[index]), index))
+    tiers = [tier_of(records[index]) for index in usable]
+    first = usable[tiers.index(min(tiers))]
+    deaths = [index for index in usable if is_death(records[index]) and index >= first]
+    if deaths and (first in deaths or _recovered(records[first], records[deaths[0]])):
+        return _first_exception(records, usable, deaths[0])
+    return first
 
 
-def _within_process(records: Sequence[FaultRecord], index: int, root: int) -> RoleDecision:
+def tier_of(record: FaultRecord) -> int:
+    """How much a fault explains beside those of other processes; less is more."""
+    if record.teardown:
+        return 4
+    if record.relayed:
+        return 3
+    if is_victim(record):
+        return 2
+    return int(record.witness == _UNEXPLAINED)
+
+
+def _prefer(records: Sequence[FaultRecord], indices: Sequence[int]) -> Sequence[int]:
+    told = [index for index in indices if not records[index].teardown]
+    own = [index for index in told if not records[index].relayed]
+    seen_first = [index for index in told if records[index].first_observed]
+    return own or seen_first or told or indices
+
+
+def _voice(record: FaultRecord) -> int:
+    """Core dump, sanitizer or ROCm's kernel name before the assert text before a report of the host."""
+    if record.site != "device":
+        return 2
+    return int(record.kind == "device_assert" and record.state is None)
+
+
+def _recovered(error: FaultRecord, death: FaultRecord) -> bool:
+    """Whether the process lived on after an error for so long that it did not die of it."""
+    passed = seconds_between(error, death)
+    return passed is not None and passed > RECOVERED_S
+
+
+def _first_exception(records: Sequence[FaultRecord], usable: Sequence[int], death: int) -> int:
+    """An exception shortly before a death explains it: who raised tears down, and can abort there."""
+    raised = [index for index in usable if records[index].witness == _UNEXPLAINED and index < death]
+    near = [index for index in raised if not _recovered(records[index], records[death])]
+    return near[0] if near else death
+
+
+def _within_unit(records: Sequence[FaultRecord], index: int, root: int) -> RoleDecision:
     record, cause = records[index], records[root]
     if index == root:
         return RoleDecision(role="root", reason="first error of its process that explains the others")
+    if _is_teardown(record, cause, later=index > root):
+        return RoleDecision(role="teardown", reason="printed while objects were destroyed", after_sticky=True)
+    lost = is_sticky(cause)
+    if record.relayed and not cause.relayed:
+        reason = f"says that it failed; line {cause.line} says what"
+        return RoleDecision(role="cascade", reason=reason, after_sticky=lost and index > root)
+    if record.relayed and None not in {record.rank, cause.rank} and record.rank != cause.rank:
+        return RoleDecision(role="bystander", reason=f"another rank than that of line {cause.line}")
+    if record.met and not cause.met:
+        reason = f"its printer only looks at the device and met the fault of line {cause.line}"
+        return RoleDecision(role="cascade", reason=reason, after_sticky=True)
     if record.site == "device" and cause.site == "device":
-        same = record.state and cause.state and record.state.kernel == cause.state.kernel
-        text = (
-            "another witness of the same device fault"
-            if same
-            else "a further device exception of the same crash"
-        )
-        return RoleDecision(role="cascade", reason=text)
+        return RoleDecision(role="cascade", reason=_other_witness(record, cause))
     if index < root and not is_sticky(record):
         return RoleDecision(role="bystander", reason="an earlier error that left the process working")
-    sticky_before = is_sticky(cause)
-    reason = (
-        f"after the sticky error at line {cause.line} every call of the process fails"
-        if sticky_before
-        else f"follows the first error at line {cause.line}"
+    return RoleDecision(
+        role="cascade", reason=_why_cascade(record, cause, lost=lost), after_sticky=lost and index > root
     )
-    return RoleDecision(role="cascade", reason=reason, after_sticky=sticky_before and index > root)
 
 
-def _first_root(records: Sequence[FaultRecord], roots: Sequence[int]) -> int:
-    """Earliest by clock where all have one, else by order of inputs; never a peer's victim if avoidable."""
-    own = [index for index in roots if records[index].kind not in _PEER_KINDS] or list(roots)
-    if own and all(records[index].time_ns is not None for index in own):
-        return min(own, key=lambda index: (records[index].time_ns or 0, index))
-    return own[0] if own else -1
+def _is_teardown(record: FaultRecord, cause: FaultRecord, *, later: bool) -> bool:
+    """Destructors, and ``terminate`` while an error unwinds the process (formats.md 5.5)."""
+    if cause.teardown:
+        return False
+    return record.teardown or (later and is_death(record) and record.text.startswith(_TERMINATE))
+
+
+def _other_witness(record: FaultRecord, cause: FaultRecord) -> str:
+    same = record.state and cause.state and record.state.kernel == cause.state.kernel
+    if same or record.kind == cause.kind:
+        return "another witness of the same device fault"
+    return "a further device exception of the same crash"
+
+
+def _why_cascade(record: FaultRecord, cause: FaultRecord, *, lost: bool) -> str:
+    if is_death(record):
+        return f"the process died of the error at line {cause.line}"
+    if lost:
+        return f"after the sticky error at line {cause.line} every call of the process fails"
+    return f"follows the first error at line {cause.line}"
 
 
 def _other_root(record: FaultRecord, first: FaultRecord) -> RoleDecision:
-    who = first.process or "another process"
-    if record.kind in _PEER_KINDS:
-        return RoleDecision(role="bystander", reason=f"victim of the failure of {who}")
-    return RoleDecision(role="bystander", reason=f"{who} failed first (line {first.line})")
+    """The first fault of another process: it can have failed by itself, but somebody failed before."""
+    if record.relayed:
+        return RoleDecision(role="bystander", reason=f"hands on the failure of {who(first)}")
+    if is_victim(record):
+        return RoleDecision(role="bystander", reason=f"victim of the failure of {who(first)}")
+    if record.teardown:
+        return RoleDecision(role="teardown", reason="printed while objects were destroyed")
+    passed = seconds_between(first, record)
+    if passed is not None and passed > 0:
+        reason = f"{who(first)} failed {passed:.3f} s earlier (line {first.line})"
+    elif record.source != first.source and passed is None:
+        reason = f"{who(first)} is taken as the first (line {first.line}): the inputs have no common clock"
+    else:
+        reason = f"{who(first)} failed first (line {first.line})"
+    return RoleDecision(role="bystander", reason=reason)
+
+
+def _logged(record: FaultRecord, root: FaultRecord, *, is_root: bool) -> RoleDecision:
+    """A message of the kernel driver is root only where no program tells of a fault."""
+    if is_root:
+        return RoleDecision(role="root", reason="first fault in the kernel log, and no program tells of one")
+    role, reason = role_beside_root(record, root)
+    return RoleDecision(role=role, reason=reason)
