@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from analyzer.ingest.load import Loaded
-from analyzer.model import STEP_MARKS, Reading, Record
+from analyzer.model import STEP_MARKS, FaultRecord, KernelLog, Reading, Record
 from analyzer.schema import Loss
 from analyzer.witness import Witness, witnesses
 
 LOSSES_SHOWN = 200
 _SHOWN_CHARS = 300
+_REPEATED = r"\[repeated ([0-9]+)x across cluster\]"
 
 
 class Readings(msgspec.Struct, kw_only=True):
@@ -27,6 +29,7 @@ class Readings(msgspec.Struct, kw_only=True):
     losses_omitted: int
     witnesses: dict[int, list[str]]
     step_marks: pl.DataFrame
+    kernels: KernelLog = KernelLog()
 
 
 class _Lines(msgspec.Struct):
@@ -73,6 +76,7 @@ def _read_source(one: Loaded, result: Readings) -> None:
         if gated.is_empty():
             continue
         reading = witness.read(gated, one.reader)
+        reading.records = complete(reading.records, gated)
         offered.append((witness, gated))
         _take(reading, gated, result, lines)
         if reading.parsed or reading.records:
@@ -82,6 +86,42 @@ def _read_source(one: Loaded, result: Readings) -> None:
     result.parsed[source] = lines.parsed
     result.continuation[source] = lines.continuation - lines.parsed
     result.unrecognised[source] = lines.lost - lines.parsed - lines.continuation
+
+
+def complete(records: Sequence[Record], gated: pl.DataFrame) -> list[Record]:
+    """Faults with what their line tells about the writer, and with the repeats that Ray left out.
+
+    Ray prints ``[repeated 3x across cluster]`` behind a line that others printed as well (formats.md 6).
+
+    Args:
+        records: Of one witness and source.
+        gated: ``LINES`` that the witness was given.
+    """
+    faults = [record for record in records if isinstance(record, FaultRecord)]
+    if not faults:
+        return list(records)
+    wanted = gated.filter(pl.col("line").is_in([fault.line for fault in faults])).unique("line", keep="first")
+    again = pl.col("raw").str.extract(_REPEATED).cast(pl.Int64, strict=False)
+    rows = wanted.select("line", "clock", "time_ns", "pid", again)
+    told = {line: rest for line, *rest in rows.iter_rows()}
+    return [
+        _completed(record, told[record.line])
+        if isinstance(record, FaultRecord) and record.line in told
+        else record
+        for record in records
+    ]
+
+
+def _completed(fault: FaultRecord, told: list[Any]) -> FaultRecord:
+    clock, time_ns, pid, again = told
+    own_time = fault.time_ns is not None
+    return msgspec.structs.replace(
+        fault,
+        clock=clock if fault.clock is None and (not own_time or fault.time_ns == time_ns) else fault.clock,
+        time_ns=fault.time_ns if own_time else time_ns,
+        pid=pid if fault.pid is None else fault.pid,
+        count=fault.count + (again or 0),
+    )
 
 
 def _take(reading: Reading, gated: pl.DataFrame, result: Readings, lines: _Lines) -> None:
@@ -97,6 +137,11 @@ def _take(reading: Reading, gated: pl.DataFrame, result: Readings, lines: _Lines
         lines.lost.update(gated.filter(pl.col("text").is_in(repeated))["line"].to_list())
     if reading.step_marks is not None:
         result.step_marks = pl.concat([result.step_marks, reading.step_marks])
+    if reading.kernels is not None:
+        result.kernels = KernelLog(
+            launches=pl.concat([result.kernels.launches, reading.kernels.launches]),
+            prints=pl.concat([result.kernels.prints, reading.kernels.prints]),
+        )
 
 
 def _untaken(
