@@ -9,7 +9,7 @@ from analyzer.diagnosis.knowledge import Finding, Knowledge, Row
 from analyzer.diagnosis.named import facts_of_fault
 from analyzer.diagnosis.span import OpenWindow, open_window
 from analyzer.model import FaultRecord, KernelState
-from analyzer.schema import Confidence, Reason
+from analyzer.schema import Reason
 from analyzer.suspects import conclude
 from analyzer.suspects.join import Join, join_kernel
 from analyzer.suspects.rank import named, rank
@@ -21,7 +21,9 @@ def device_witness(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> F
     kernel = fault.state.kernel
     if ops.is_empty():
         facts = facts_of_fault(msgspec.structs.replace(fault, kernel=kernel))
-        frames = [frame for frame in (fault.state.frame, fault.python) if frame]  # in the kernel, and its launch
+        frames = [
+            frame for frame in (fault.state.frame, fault.python) if frame
+        ]  # in the kernel, and its launch
         if frames:
             facts = msgspec.structs.replace(facts, source=tuple(frames))
         reason = Reason(
@@ -45,18 +47,23 @@ def _best_state(known: Knowledge, fault: FaultRecord) -> KernelState:
 
 
 def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow) -> Finding:
+    """The launches that the faulting kernel can be. Of one name: the op is proven; of several: ranked."""
     reason = Reason(evidence="device_witness", text=joined.how, weight=8.0, lines=[fault.line])
-    suspects = [
-        msgspec.structs.replace(named(op, [reason]), rank=place + 1, share=round(1 / len(joined.ops), 4))
-        for place, op in enumerate(joined.ops)
-    ]
-    names = {op.ref.name for op in joined.ops}
     why = f"{fault.witness} saw the fault (line {fault.line}); {joined.how}"
-    conclusion = conclude.proven(fault, suspects[0], why)
-    if len(joined.ops) > 1:
-        text = f"the kernel is proven; which of {len(joined.ops)} launches in the window it was is not known"
-        confidence: Confidence = "proven" if len(names) == 1 else "ranked"
-        conclusion = msgspec.structs.replace(conclusion, confidence=confidence, notes=[text])
+    if len(joined.ops) == 1:
+        suspects = [named(joined.ops[0], [reason])]
+        conclusion = conclude.proven(fault, suspects[0], why)
+    else:
+        suspects = [
+            msgspec.structs.replace(one, reasons=[reason, *one.reasons])
+            for one in rank(joined.ops, fault, launches_before=0)
+        ]
+        several = len({op.ref.name for op in joined.ops}) > 1
+        conclusion = (
+            conclude.one_of(fault, suspects, why) if several else conclude.proven(fault, suspects[0], why)
+        )
+        text = f"the kernel is proven; which of {len(suspects)} launches in the window it was is not known"
+        conclusion = msgspec.structs.replace(conclusion, notes=[text])
     return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
 
 

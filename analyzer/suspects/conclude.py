@@ -8,14 +8,6 @@ from analyzer.model import FaultRecord
 from analyzer.schema import CauseClass, Conclusion, Confidence, Modes, OpRef, SourceFrame, Suspect, Window
 from analyzer.suspects.rank import LIKELY_SHARE
 
-_CAUSES: dict[str, CauseClass] = {
-    "out_of_memory": "memory",
-    "configuration": "configuration",
-    "no_kernel_image": "configuration",
-    "ecc_error": "hardware",
-    "device_lost": "hardware",
-    "peer_lost": "peer",
-}
 _WORDS = {
     "illegal_address": "illegal memory access",
     "misaligned_address": "misaligned memory access",
@@ -29,6 +21,16 @@ _WORDS = {
     "configuration": "configuration error",
     "host_segfault": "host segmentation fault",
     "host_abort": "host abort",
+    "library_status": "error status of a library",
+    "unknown": "error of an unknown kind",
+}
+_CAUSES: dict[str, CauseClass] = {
+    "out_of_memory": "memory",
+    "configuration": "configuration",
+    "no_kernel_image": "configuration",
+    "ecc_error": "hardware",
+    "device_lost": "hardware",
+    "peer_lost": "peer",
 }
 UNTAGGED_WRITERS = "two writers without tags share this log; which of them an op belongs to is inferred"
 
@@ -70,7 +72,8 @@ def no_fault(modes: Modes, ops: int) -> Conclusion:
 
 def undecided(fault: FaultRecord, why: str) -> Conclusion:
     """Nothing in the log can tell: name nobody."""
-    where = f" The kernel it names ({fault.kernel}) only met the error." if fault.kernel else ""
+    unless = ", unless launches were blocking" if fault.async_hint is False else ""
+    where = f" The kernel it names ({fault.kernel}) only met the error{unless}." if fault.kernel else ""
     return Conclusion(
         confidence="undecided",
         cause_class=cause_class(fault),
@@ -94,6 +97,16 @@ def by_share(
         f"{first.share:.0%} of the suspicion over {among}. The report itself came late."
     )
     return Conclusion(confidence=confidence, cause_class=cause_class(fault), suspect=1, statement=statement)
+
+
+def one_of(fault: FaultRecord, suspects: Sequence[Suspect], why: str) -> Conclusion:
+    """A witness names a kernel that several ops can have launched."""
+    first = suspects[0]
+    statement = (
+        f"{place(first.op, first.source)} is the first of {len(suspects)} ops that can have launched the kernel "
+        f"with the {kind_words(fault.kind)}: {why}."
+    )
+    return Conclusion(confidence="ranked", cause_class=cause_class(fault), suspect=1, statement=statement)
 
 
 def proven(
