@@ -103,8 +103,8 @@ def one_of(fault: FaultRecord, suspects: Sequence[Suspect], why: str) -> Conclus
     """A witness names a kernel that several ops can have launched."""
     first = suspects[0]
     statement = (
-        f"{place(first.op, first.source)} is the first of {len(suspects)} ops that can have launched the kernel "
-        f"with the {kind_words(fault.kind)}: {why}."
+        f"{place(first.op, first.source)} is the first of {len(suspects)} ops that can have launched the "
+        f"kernel with the {kind_words(fault.kind)}: {why}."
     )
     return Conclusion(confidence="ranked", cause_class=cause_class(fault), suspect=1, statement=statement)
 
