@@ -88,9 +88,10 @@ def watch_cuda_kernels(utils: ModuleType, watch: Watch) -> None:
 
 def _symbol(utils: ModuleType, function: Any) -> str | None:
     """The name of a driver function handle, from the driver (CUDA 12.3 and newer)."""
-    library = utils._get_gpu_runtime_library()  # noqa: SLF001
+    find = getattr(utils, "_get_gpu_runtime_library", None) or getattr(utils, "_get_cuda_library", None)
+    ask = getattr(find(), "cuFuncGetName", None) if find is not None else None
     name = ctypes.c_char_p()
-    if not hasattr(library, "cuFuncGetName") or library.cuFuncGetName(ctypes.byref(name), function):
+    if ask is None or ask(ctypes.byref(name), function):
         return None
     return name.value.decode("utf-8", "replace") if name.value else None
 

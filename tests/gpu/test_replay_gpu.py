@@ -1,0 +1,25 @@
+"""GPU acceptance of issue C, for real. Each case follows a fault of the one before, in fresh children."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gpu.cases import CASES, TORCH, Case, missing, run_case, run_coredump
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_verdict_names_the_op_that_failed(case: Case, tmp_path: Path) -> None:
+    if (why := missing(case)) is not None:
+        pytest.skip(why)
+    ran = run_case(case, tmp_path)
+    assert ran.wrong == (), ran.report.statement
+
+
+def test_the_core_dump_names_the_kernel_without_blocking(tmp_path: Path) -> None:
+    if (why := missing(CASES[1])) is not None:
+        pytest.skip(why)
+    assert run_coredump([TORCH, "wild_pointer"], tmp_path) == "add_position_kernel"
