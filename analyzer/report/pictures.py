@@ -34,6 +34,8 @@ COLOURS = {
 }
 INK = "var(--ink)"
 LINE = "var(--line)"
+# The whole is one image with one name; parts with roles and no names of their own are an axe finding.
+_INNER_ROLES = re.compile(r' (?:role="graphics-\w+"|aria-roledescription="[^"]*"|aria-label="[^"]*")')
 _NAMESPACES = re.compile(r'(?<=<svg )(?: ?xmlns(?::\w+)?="[^"]*")+ ?')  # inside a page they are noise
 Values = list[dict[str, object]]
 
@@ -45,6 +47,7 @@ def draw(picture: Picture) -> str | None:
     chart = _strip(picture.chart) if isinstance(picture.chart, Strip) else _bars(picture.chart)
     svg: str = import_module("vl_convert").vegalite_to_svg(_styled(chart).to_dict())
     label = html.escape(picture.alt, quote=True)
+    svg = _INNER_ROLES.sub("", svg)
     return _NAMESPACES.sub("", svg).replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
@@ -111,7 +114,7 @@ def _strip(strip: Strip) -> Any:
     """One row a lane, one column a launch; the height of a bar is its share of the suspicion."""
     alt = _altair()
 
-    lanes = list(dict.fromkeys(cell.lane for cell in strip.cells))
+    lanes = sorted({cell.lane for cell in strip.cells})
     places = _places(strip.cells)
     width = max(places[-1][1], COLUMNS)
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, width], nice=False, zero=False))

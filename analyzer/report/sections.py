@@ -11,7 +11,7 @@ from analyzer.report.signature import signature
 from analyzer.report.story.failure import cascade, fault, timeline
 from analyzer.report.story.surroundings import appendix, environment, excerpts_wanted, next_commands
 from analyzer.report.story.suspicion import replay, ruled_out, suspects
-from analyzer.report.story.telling import Scene, accused_of, root_of, scene_of
+from analyzer.report.story.telling import Scene, accused_of, root_of, scene_of, short
 from analyzer.report.story.times import times
 from analyzer.report.story.values import (
     FULL,
@@ -29,6 +29,7 @@ from analyzer.report.story.verdict import author, confidence_word, impact, verdi
 from analyzer.report.terminal import plain
 from analyzer.schema import Result
 
+DEVICE_CHARS = 40
 __all__ = ["claims", "excerpts_wanted", "tell"]
 
 
@@ -59,7 +60,7 @@ def _title(result: Result) -> str:
         return "Log analysis: no fault found" if not result.faults else "Log analysis: no root fault"
     accused = accused_of(result)
     device = root.device or (accused.op.device if accused else None)
-    where = f" on {plain(device)}" if device else ""
+    where = f" on {short(device, DEVICE_CHARS)}" if device else ""
     return f"Post-mortem: {root.kind.replace('_', ' ')}{where}"
 
 

@@ -20,6 +20,7 @@ from analyzer.report.story.telling import (
     named,
     percent,
     root_of,
+    short,
     strong,
     words,
 )
@@ -39,7 +40,6 @@ from analyzer.report.story.values import (
     Sentence,
     Table,
 )
-from analyzer.report.terminal import plain
 from analyzer.schema import Border, Suspect, TensorInfo, Window
 
 BAR_CHARS = 24
@@ -185,9 +185,7 @@ def _shares(scene: Scene, ranked: list[Suspect]) -> Picture:
 
 def _bar_label(one: Suspect) -> str:
     number = "" if one.op.id is None else f" (id {one.op.id})"
-    name = plain(one.op.name)
-    short = name if len(name) <= LABEL_CHARS else f"{name[: LABEL_CHARS - 1]}…"
-    return f"{one.rank}. {short}{number}"
+    return f"{one.rank}. {short(one.op.name, LABEL_CHARS)}{number}"
 
 
 def bar_text(bar: Bar, value: str, full: float) -> str:

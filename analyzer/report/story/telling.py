@@ -76,6 +76,12 @@ def clip(text: str, limit: int) -> str:
     return text if over <= 0 else f"{text[:limit]}… ({over:,} more characters)"
 
 
+def short(text: str, limit: int) -> str:
+    """A label of a picture: cut without a count, since the words beside it have the whole name."""
+    shown = plain(text)
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
 def code(text: str, limit: int = TEXT_CHARS) -> Part:
     """Text of the log, or text to type: shown as it is, cut with a count."""
     return Part(text=plain(clip(text, limit)), code=True)

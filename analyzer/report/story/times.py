@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from analyzer.report.request import StepSpan
 from analyzer.report.story.suspicion import bar_text
-from analyzer.report.story.telling import Scene, cite_whole, clip, counted, gap, inference
+from analyzer.report.story.telling import Scene, cite_whole, counted, gap, inference, short
 from analyzer.report.story.values import Bar, Bars, Block, Cite, Paragraph, Picture
-from analyzer.report.terminal import plain
 from analyzer.schema import OpTotal
 
 NS_PER_MS = 1_000_000
@@ -63,7 +62,7 @@ def _totals(scene: Scene, totals: Sequence[OpTotal]) -> Picture:
     accused = {one.op.name for one in scene.result.suspects if one.rank == scene.result.conclusion.suspect}
     bars = tuple(
         Bar(
-            label=f"{plain(clip(one.name, LABEL_CHARS))} ({one.count:,} calls)",
+            label=f"{short(one.name, LABEL_CHARS)} ({one.count:,} calls)",
             value=(one.total_ns or 0) / NS_PER_MS,
             marked=one.name in accused,
         )
