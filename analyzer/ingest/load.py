@@ -108,7 +108,7 @@ def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
 
 def _scannable(source: Source, spool: Path) -> tuple[Path, list[str]]:
     """The file to scan: partial lines of container logs joined, UTF-16 decoded (formats.md 6)."""
-    cri = bool(_CRI_PART.search(source.sample)) and scanning.lines_with(source.path, _CRI_PARTIALS).height > 0
+    cri = bool(_CRI_PART.search(source.sample)) and _has_cri_parts(source.path)
     docker = bool(_DOCKER_JSON.search(source.sample))
     utf16 = source.sample.startswith((b"\xff\xfe", b"\xfe\xff"))
     if not (cri or docker or utf16):
@@ -122,6 +122,13 @@ def _scannable(source: Source, spool: Path) -> tuple[Path, list[str]]:
     if done.replaced:
         notes.append(f"{done.replaced} undecodable bytes replaced by U+FFFD")
     return target, notes
+
+
+def _has_cri_parts(path: Path) -> bool:
+    try:
+        return scanning.lines_with(path, _CRI_PARTIALS).height > 0
+    except pl.exceptions.ComputeError:  # not valid UTF-8: it has to be rewritten anyway
+        return True
 
 
 def _rewritten(path: Path, target: Path) -> tuple[Path, int]:

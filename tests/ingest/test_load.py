@@ -162,6 +162,16 @@ class TestContainerLines:
         assert gated == [(len(lines) + 1, ERROR)]
         assert notes == [f"{len(lines) - 1} partial container lines joined"]
 
+    def test_character_cut_in_half_between_two_parts_is_whole_or_replaced(self) -> None:
+        """The runtime cuts at bytes, not at characters."""
+        stamp = b"2026-11-30T01:02:03.123456789Z stdout"
+        bar = "\u2588".encode()
+        data = stamp + b" P " + bar[:1] + b"\n" + stamp + b" F " + bar[1:] + text([ERROR])
+        _, gated, notes = read(data)
+        assert [number for number, _ in gated] == [1]
+        assert str(gated[0][1]).endswith(ERROR)
+        assert notes[0] == "1 partial container lines joined"
+
     def test_docker_parts_of_16_kb_are_joined(self) -> None:
         parts = [self.LONG[at : at + 16_384] for at in range(0, len(self.LONG), 16_384)]
         parts[-1] += "\n"

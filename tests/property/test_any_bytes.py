@@ -71,6 +71,7 @@ def analysed(path: str) -> Result | InputError:
 @example(b"\n")
 @example(b"[OP] LAUNCH mul [id=18446744073709551616] target=gpu:0\n")
 @example(b"[OP] LAUNCH mul [id=7")
+@example(b"2026-11-30T01:02:03.123456789Z stdout P \x80")
 @example(b'{"log":"[OP] LAUNCH mul [id=7] ","stream":"stdout"')
 def test_any_bytes_give_an_analysis_whose_counts_add_up_or_a_clear_refusal(data: bytes) -> None:
     """No traceback, no line counted twice, every report of it can be written."""
