@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analyzer.faults.first import seconds_between
 from analyzer.faults.xids import XidReading, by_name
 from analyzer.model import FaultRecord
 from analyzer.schema import Role
 
-_SAME_EVENT_NS = 600 * 10**9  # a watchdog reports ten minutes after the fault
-_EPOCH_NS = 10**17  # times above count from 1970; those without a year or a date stay below (model.py)
+_SAME_EVENT_S = 600  # a watchdog reports ten minutes after the fault
+_ZONES_S = 14 * 3600 + _SAME_EVENT_S  # the largest difference between two zones
 _FAMILY = frozenset(
     {
         "illegal_address",
@@ -59,14 +60,15 @@ def role_beside_root(record: FaultRecord, root: FaultRecord) -> tuple[Role, str]
     mine, its = pid_of(record.process), pid_of(root.process)
     if not _same_time(record, root):
         return "bystander", "the kernel log has it at another time"
-    if mine is not None and its is not None and mine != its:
+    same_pid = mine is not None and mine in {its, root.pid}
+    if mine is not None and its is not None and not same_pid:
         return "bystander", f"the kernel log names pid {mine}, not {its} (inside a container pids differ)"
     reading = reading_of(record)
     if reading == "hardware":
         return "cascade", f"the kernel log says hardware for the fault at line {root.line}"
     if reading == "secondary":
         return "cascade", "the driver cleans up after the fault"
-    told = "by the same pid" if mine is not None and mine == its else "pid and clock cannot be compared"
+    told = "by the same pid" if same_pid else "their pids cannot be compared"
     if root.kind in _FAMILY:
         return "cascade", f"the kernel log's side of the fault at line {root.line} ({told})"
     return "bystander", "the kernel log has a fault of another kind"
@@ -93,8 +95,14 @@ def joined_hardware(records: Sequence[FaultRecord], root: FaultRecord) -> list[F
 
 
 def _same_time(record: FaultRecord, root: FaultRecord) -> bool:
-    """False only where both have a clock that counts from 1970 and they are far apart."""
-    times = (record.time_ns, root.time_ns)
-    if any(time is None or time < _EPOCH_NS for time in times):
+    """False only where both clocks can be compared and they are far apart.
+
+    Two logs can stand in different zones, and their texts do not say so: whole hours between them are none.
+    """
+    passed = seconds_between(record, root)
+    if passed is None:
         return True
-    return abs((record.time_ns or 0) - (root.time_ns or 0)) <= _SAME_EVENT_NS
+    apart = abs(passed)
+    if record.source != root.source and apart <= _ZONES_S:
+        apart = min(apart % 3600, 3600 - apart % 3600)
+    return apart <= _SAME_EVENT_S

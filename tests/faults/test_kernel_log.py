@@ -30,10 +30,11 @@ def logged(
         name=name,
         vendor="nvidia",
         time_ns=time_ns,
+        clock=None if time_ns is None else "epoch" if time_ns > DAY_NS else "boot",
     )
 
 
-def program(process: str = "Worker pid=7", time_ns: int | None = None) -> FaultRecord:
+def program(process: str = "Worker pid=7", time_ns: int | None = None, pid: int | None = None) -> FaultRecord:
     return FaultRecord(
         source=0,
         process=process,
@@ -45,7 +46,9 @@ def program(process: str = "Worker pid=7", time_ns: int | None = None) -> FaultR
         kind="illegal_address",
         site="sync",
         code=700,
+        pid=pid,
         time_ns=time_ns,
+        clock=None if time_ns is None else "epoch",
     )
 
 
@@ -72,8 +75,20 @@ def test_without_a_pid_in_the_log_the_message_supports_the_fault() -> None:
 
 
 def test_a_message_of_another_day_has_nothing_to_do_with_it() -> None:
-    old = logged("Xid 31", "illegal_address", time_ns=NOW_NS - DAY_NS)
+    old = logged("Xid 31", "illegal_address", time_ns=NOW_NS - 3 * DAY_NS)
     assert roles(program(time_ns=NOW_NS), old) == ["root", "bystander"]
+
+
+def test_whole_hours_between_two_logs_can_be_their_zones() -> None:
+    shifted = logged("Xid 31", "illegal_address", time_ns=NOW_NS - 7 * 3600 * 10**9)
+    assert roles(program(time_ns=NOW_NS), shifted) == ["root", "cascade"]
+    later = logged("Xid 31", "illegal_address", time_ns=NOW_NS - 5400 * 10**9)
+    assert roles(program(time_ns=NOW_NS), later) == ["root", "bystander"]
+
+
+def test_a_pid_in_the_line_joins_where_the_process_key_has_none() -> None:
+    (_, decision) = assign_roles([program(process="rank0", pid=7), XID_31])
+    assert decision.reason.endswith("(by the same pid)")
 
 
 def test_times_since_boot_are_not_compared_with_a_date() -> None:
@@ -102,7 +117,7 @@ def test_hardware_is_joined_to_the_fault_of_a_program() -> None:
 
 def test_hardware_of_another_day_is_not_joined() -> None:
     root = program(time_ns=NOW_NS)
-    old = logged("Xid 48", "ecc_error", process="GPU 0000:00:06", time_ns=NOW_NS - DAY_NS)
+    old = logged("Xid 48", "ecc_error", process="GPU 0000:00:06", time_ns=NOW_NS - 3 * DAY_NS)
     assert joined_hardware([root, old], root) == []
 
 
