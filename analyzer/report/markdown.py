@@ -144,7 +144,8 @@ def _(block: Table, inputs: Sequence[str]) -> Iterator[str]:
     ]
     for row in block.rows:
         cells = [
-            "".join(_cell(_strengthened(part, marked=row.marked)) for part in cell) for cell in row.cells
+            "".join(_cell(_strengthened(part, marked=row.marked and not at)) for part in cell)
+            for at, cell in enumerate(row.cells)
         ]
         places = places_of(inputs, row.cites)[:PLACES_SHOWN]
         cells.append(_cell(Part(text=", ".join(places), code=True)))

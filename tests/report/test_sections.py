@@ -126,8 +126,8 @@ def test_cascade_is_folded_with_counts() -> None:
     )
     summaries = [block.summary for block in section(told(result), "cascade").blocks]  # type: ignore[union-attr]
     assert summaries == [
-        "41 reports: later report, caused by the root fault",
-        "1 report: error while shutting down",
+        "41 reports: caused by the root fault",
+        "1 report: errors while shutting down",
     ]
 
 
@@ -276,6 +276,14 @@ def test_processes_ranks_and_unread_texts_are_told() -> None:
     text = words(told(result))
     assert "2 processes with op records: rank0 (rank 0), rank1 (rank 1)." in text
     assert "7 texts of known programs not understood; the first: unexpected end." in text
+
+
+def test_requests_in_flight_are_named_with_their_lines() -> None:
+    requests = [schema.Impact(request_id=f"cmpl-{n}", tokens=n or None, line=40) for n in range(10)]
+    text = words(told(msgspec.structs.replace(results.late(), impact=requests, impact_omitted=3)))
+    assert "13 requests in flight: cmpl-0, cmpl-1 (1 token), cmpl-2 (2 tokens)" in text
+    assert "cmpl-7 (7 tokens) and 5 more." in text
+    assert "Requests in flight: not told" not in text
 
 
 def test_time_of_analysis_is_printed_only_where_asked() -> None:

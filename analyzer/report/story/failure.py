@@ -47,10 +47,15 @@ from analyzer.schema import Fault, SourceFrame
 
 ROLE_WORDS = {
     "root": "root fault reported",
-    "cascade": "later report, caused by the root fault",
+    "cascade": "report caused by the root fault",
     "teardown": "error while shutting down",
     "bystander": "victim of the failure elsewhere",
     "advice": "advice only",
+}
+FOLDED_WORDS = {
+    "cascade": "caused by the root fault",
+    "teardown": "errors while shutting down",
+    "bystander": "victims of the failure elsewhere",
 }
 BELIEF = {
     "exact": "The place it names is where it happened",
@@ -262,4 +267,4 @@ def _folded(scene: Scene, role: str, group: list[Fault]) -> Items:
     if rest:
         told = f"{counted(len(rest), 'more text')}, {sum(one.count for one in rest):,} reports, not shown."
         sentences.append(fact(told, cites=[cite_fault(rest[0]), cite_fault(rest[-1])]))
-    return Items(sentences=tuple(sentences), summary=f"{counted(total, 'report')}: {ROLE_WORDS[role]}")
+    return Items(sentences=tuple(sentences), summary=f"{counted(total, 'report')}: {FOLDED_WORDS[role]}")

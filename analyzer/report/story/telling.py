@@ -16,6 +16,7 @@ QUOTE_LINES = 12  # of a fault; the appendix holds as many
 CITES_SHOWN = 4  # a sentence stays readable; the result has all of them
 TEXT_CHARS = 600
 NAMES_KNOWN = 12
+_WORD = re.compile(r"\w+")
 _FILE_LINE = re.compile(r"[\w./<>-]+\.(?:py|mojo|cpp|cc|cu|cuh|h|log|txt|gz):\d+(?::\d+)?|'[^']{3,120}'")
 
 
@@ -152,7 +153,8 @@ def fault_as_logged(scene: Scene, fault: Fault) -> str | None:
     first = fault.text.split("\n", 1)[0].strip()
     if first and any(first in line for line in lines):
         return first
-    return next((line for line in lines if line), None)
+    wanted = set(_WORD.findall(fault.text))
+    return max(lines, key=lambda line: len(wanted.intersection(_WORD.findall(line))), default=None) or None
 
 
 def fault_part(scene: Scene, fault: Fault, limit: int) -> Part:

@@ -22,7 +22,7 @@ from analyzer.report.story.telling import (
     root_of,
     strong,
 )
-from analyzer.report.story.values import Cite, Items, Paragraph, Section, Sentence, Todo, Todos
+from analyzer.report.story.values import Cite, Items, Paragraph, Part, Section, Sentence, Todo, Todos
 from analyzer.schema import Fault, ProcessInfo
 
 BASIS = {
@@ -36,6 +36,7 @@ TODOS = (
     ("Detection and recovery", "which alert fired, when service was back"),
     ("Fix and follow-ups", "change, ticket, and the test that would have caught it"),
 )
+REQUESTS_SHOWN = 8
 CLEAN = "no fault"
 
 
@@ -93,7 +94,7 @@ def impact(scene: Scene) -> Section:
     elif result.timeline.ops:
         seen = counted(result.timeline.ops, "op launch")
         sentences.append(fact(f"{seen} recorded, and no error text.", cites=cite_whole(result)))
-    sentences.append(gap("Requests in flight: not told by these inputs."))
+    sentences.append(_requests(scene))
     blocks = (Items(sentences=tuple(sentences)),)
     return Section(id="impact", title="Impact that the log proves", blocks=blocks)
 
@@ -129,6 +130,22 @@ def _reach(root: Fault) -> Iterator[Sentence]:
     if root.sticky:
         text = "The error is sticky: the context is lost, and every later call of this process on it fails."
         yield inference(text, cites=[cite_fault(root)])
+
+
+def _requests(scene: Scene) -> Sentence:
+    """What was being executed, by the ids of the log; whether a user noticed is for the author."""
+    known = scene.result.impact
+    if not known:
+        return gap("Requests in flight: not told by these inputs.")
+    total = len(known) + scene.result.impact_omitted
+    parts: list[str | Part] = [strong(f"{counted(total, 'request')} in flight: ")]
+    for number, one in enumerate(known[:REQUESTS_SHOWN]):
+        tokens = "" if one.tokens is None else f" ({counted(one.tokens, 'token')})"
+        parts += [", " if number else "", code(one.request_id, 80), tokens]
+    more = total - min(len(known), REQUESTS_SHOWN)
+    parts.append(f" and {more:,} more." if more else ".")
+    cites = [Cite(input=one.input, line=one.line) for one in known[:REQUESTS_SHOWN]]
+    return fact(*parts, cites=tuple(dict.fromkeys(cites)))
 
 
 def _last_sound(scene: Scene, root: Fault) -> Sentence:
