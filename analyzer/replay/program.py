@@ -40,7 +40,7 @@ def replay_program(log: Result, command: Sequence[str], options: ReplayOptions) 
     if not command:
         raise ReplaySetupError("nothing to run: give the program after --, as in: -- python serve.py")
     attempts = Attempts(command, options)
-    skipped = _run_all(attempts, log)
+    skipped, cut_short = _run_until_interrupted(attempts, log)
     decision = decide(attempts.records, log)
     analysis, kind = _last_failing(attempts)
     return ReplayReport(
@@ -53,9 +53,17 @@ def replay_program(log: Result, command: Sequence[str], options: ReplayOptions) 
         control=decision.control,
         comparison=compare(log, analysis, decision.op, kind),
         skipped=tuple(skipped),
-        interrupted=attempts.interrupted,
+        interrupted=cut_short,
         folder=str(options.folder),
     )
+
+
+def _run_until_interrupted(attempts: Attempts, log: Result) -> tuple[list[str], bool]:
+    """Rungs left out, and whether Ctrl-C ended it: in a child, or between two."""
+    try:
+        return _run_all(attempts, log), attempts.interrupted
+    except KeyboardInterrupt:
+        return [], True
 
 
 def _run_all(attempts: Attempts, log: Result) -> list[str]:

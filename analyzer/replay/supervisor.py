@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from analyzer.replay.journal import Journal, ends_with_stop, read_journal
 from analyzer.replay.processes import ProcessTree, adopting_orphans
@@ -89,43 +89,60 @@ def run_child(
     """
     for stale in (journal, *journal.parent.glob(f"{journal.name}.*.progress")):
         stale.unlink(missing_ok=True)
-    marker = f"{MARKER_VARIABLE}={uuid.uuid4().hex}"
-    name, _, value = marker.partition("=")
+    mark = uuid.uuid4().hex
     began = time.monotonic()
-    killed_for: Reason | None = None
-    left_over: tuple[int, ...] = ()
+    limits = _Limits(
+        end=began + deadline_s,
+        journal=journal,
+        output=output,
+        memory_bytes=memory_limit_bytes,
+        output_bytes=output_limit_bytes,
+    )
     with _signals_raise(), adopting_orphans(), output.open("wb") as sink:
         try:
-            child = subprocess.Popen(
-                list(command), stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
-                env={**env, name: value}, start_new_session=True, cwd=cwd,
-            )  # fmt: skip
+            child = _start(command, {**env, MARKER_VARIABLE: mark}, sink, cwd)
         except OSError as error:
             return _not_started(command, output, str(error))
-        tree = ProcessTree(child.pid, marker)
-        limits = _Limits(
-            end=began + deadline_s, journal=journal, output=output,
-            memory_bytes=memory_limit_bytes, output_bytes=output_limit_bytes,
-        )  # fmt: skip
-        try:
-            killed_for = _wait(child, tree, limits)
-        except KeyboardInterrupt:
-            killed_for = "interrupted"
-        finally:
-            with _signals_ignored():
-                left_over = _kill(child, tree, grace_s)
-    read, code = read_journal(journal), child.returncode
+        ending = _supervise(child, ProcessTree(child.pid, f"{MARKER_VARIABLE}={mark}"), limits, grace_s)
+    read = read_journal(journal)
     return ChildOutcome(
         command=list(command),
         output=output,
         duration_s=time.monotonic() - began,
         journal=read,
-        exit_code=code if code is not None and code >= 0 else None,
-        signal=-code if code is not None and code < 0 else None,
-        killed_for=killed_for,
+        exit_code=child.returncode if (child.returncode or 0) >= 0 else None,
+        signal=-child.returncode if (child.returncode or 0) < 0 else None,
+        killed_for=ending.killed_for,
         stopped=any(True for _ in read.of("stopped")),
-        left_over=left_over,
+        left_over=ending.left_over,
     )
+
+
+def _start(
+    command: Sequence[str], env: Mapping[str, str], sink: IO[bytes], cwd: Path | None
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        list(command),
+        stdin=subprocess.DEVNULL,
+        stdout=sink,
+        stderr=subprocess.STDOUT,
+        env=env,
+        start_new_session=True,
+        cwd=cwd,
+    )
+
+
+def _not_started(command: Sequence[str], output: Path, error: str) -> ChildOutcome:
+    return ChildOutcome(
+        command=list(command), output=output, duration_s=0.0, journal=Journal(), start_error=error
+    )
+
+
+class _Ending(Value):
+    """Why a child was ended, and who would not die. See ``ChildOutcome``."""
+
+    killed_for: Reason | None
+    left_over: tuple[int, ...]
 
 
 class _Limits(Value):
@@ -147,6 +164,22 @@ class _Limits(Value):
         return "stopped" if ends_with_stop(self.journal) else None
 
 
+def _supervise(child: subprocess.Popen[bytes], tree: ProcessTree, limits: _Limits, grace_s: float) -> _Ending:
+    """Wait for the end of the child or its limits, then kill the whole tree: parts of it may outlive it."""
+    killed_for: Reason | None = None
+    left_over: tuple[int, ...] = ()
+    try:
+        killed_for = _wait(child, tree, limits)
+    except KeyboardInterrupt:
+        killed_for = "interrupted"
+    finally:
+        with _signals_ignored():
+            left_over = tuple(tree.kill(grace_s))
+            if child.pid not in left_over:
+                child.wait()
+    return _Ending(killed_for=killed_for, left_over=left_over)
+
+
 def _wait(child: subprocess.Popen[bytes], tree: ProcessTree, limits: _Limits) -> Reason | None:
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -155,20 +188,6 @@ def _wait(child: subprocess.Popen[bytes], tree: ProcessTree, limits: _Limits) ->
         tree.look()
         if (reason := limits.exceeded(tree)) is not None:
             return reason
-
-
-def _kill(child: subprocess.Popen[bytes], tree: ProcessTree, grace_s: float) -> tuple[int, ...]:
-    """Kill the tree; what the child started may outlive it. The child itself is reaped by ``Popen``."""
-    left_over = tuple(tree.kill(grace_s))
-    if child.pid not in left_over:
-        child.wait()
-    return left_over
-
-
-def _not_started(command: Sequence[str], output: Path, error: str) -> ChildOutcome:
-    return ChildOutcome(
-        command=list(command), output=output, duration_s=0.0, journal=Journal(), start_error=error
-    )
 
 
 @contextlib.contextmanager
