@@ -20,7 +20,8 @@ from analyzer.record.rotate import LogFile
 from analyzer.record.stamp import Clock, Stamper, Stream
 
 READ_BYTES = 256 << 10  # a read of empty lines grows fifty-fold when stamped: 13 MB
-PIPE_BYTES = 1 << 20  # the largest that an ordinary user may ask for
+# What the command may write ahead while we do not get the processor; an ordinary user may have 1 MB.
+PIPE_BYTES = (8 << 20, 1 << 20)
 FLUSH_S = 0.2  # what a kill of the recorder can lose from a zstd stream
 UNFINISHED_S = 1.0  # an unfinished line is written as a part after this
 GRACE_S = 2.0  # for what the command's own children still write after it has ended
@@ -68,8 +69,7 @@ class _Channel:
         self.unterminated = False
         self.waiting_since_s: float | None = None
         self.owed_bytes = 0
-        with contextlib.suppress(OSError):  # the user's pipe pages are used up: a small pipe works as well
-            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        _widen(fd)
 
     def note_end(self) -> None:
         """What the command itself left in the pipe is owed to it, whatever the grace says."""
@@ -84,6 +84,14 @@ class _Channel:
             self.waiting_since_s = None
         elif self.waiting_since_s is None or b"\n" in data:
             self.waiting_since_s = time.monotonic()
+
+
+def _widen(fd: int) -> None:
+    """Make a pipe as large as we may; where the user's pipe pages are used up, a small one works as well."""
+    for size in PIPE_BYTES:
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, size)
+            return
 
 
 class Relay:

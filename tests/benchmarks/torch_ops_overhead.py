@@ -51,15 +51,15 @@ def build_step(width: int, tokens: int) -> Callable[[], Any]:
     return step
 
 
-def timed(step: Callable[[], Any]) -> float:
-    """Seconds of one step."""
-    begin = time.perf_counter()
+def timed(step: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds of one step: of the clock, and of the processor (which other programs disturb less)."""
+    begin, begin_processor = time.perf_counter(), time.process_time()
     step()
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin, time.process_time() - begin_processor
 
 
-def measure(width: int, tokens: int, rounds: int) -> tuple[float, float, int]:
-    """Seconds of a step without and with the ring (medians), and the ops of a step."""
+def measure(width: int, tokens: int, rounds: int) -> tuple[list[float], list[float], int]:
+    """Medians of ``timed`` without and with the ring, and the ops of a step."""
     from analyzer.record.ops.dump import render_ring  # noqa: F401 - loaded before anything is timed
     from analyzer.record.torch_ops import torch_ops
 
@@ -74,7 +74,11 @@ def measure(width: int, tokens: int, rounds: int) -> tuple[float, float, int]:
                 step()
                 with_ring.append(timed(step))
         ops = log.read_bytes().count(b"[OP] LAUNCH ") // 2
-    return median(without), median(with_ring), ops
+    return (
+        [median(one) for one in zip(*without, strict=True)],
+        [median(one) for one in zip(*with_ring, strict=True)],
+        ops,
+    )
 
 
 def main() -> None:
@@ -83,12 +87,18 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=768)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=0, help="of torch; 0 = as many as it likes")
     options = parser.parse_args()
+    if options.threads:
+        import torch
+
+        torch.set_num_threads(options.threads)
     without, with_ring, ops = measure(options.width, options.tokens, options.rounds)
-    each_us = (with_ring - without) / ops * 1e6
     print(f"{LAYERS} layers, width {options.width}, {options.tokens} tokens, {ops} ops a step")
-    print(f"without {without * 1e3:.2f} ms, with ring {with_ring * 1e3:.2f} ms, {each_us:.1f} us an op")
-    print(f"ratio {with_ring / without:.4f}")
+    for name, plain, ring in zip(("clock", "processor"), without, with_ring, strict=True):
+        each_us = (ring - plain) / ops * 1e6
+        print(f"{name}: without {plain * 1e3:.2f} ms, with {ring * 1e3:.2f} ms, {each_us:.1f} us an op")
+        print(f"{name}: ratio {ring / plain:.4f}")
 
 
 if __name__ == "__main__":

@@ -52,11 +52,18 @@ def watch_graphs(recorder: Recorder, graph_class: Any = None) -> Callable[[], No
         recorder.returned(ident)
         return result
 
-    graph_class.capture_begin, graph_class.capture_end = capture_begin, capture_end
-    graph_class.replay = replay_logged
+    return _put_in(graph_class, capture_begin, capture_end, replay_logged)
+
+
+def _put_in(graph_class: Any, *methods: Callable[..., Any]) -> Callable[[], None]:
+    names = ("capture_begin", "capture_end", "replay")
+    before = [getattr(graph_class, name) for name in names]
+    for name, method in zip(names, methods):  # noqa: B905 - Python 3.9 has no strict
+        setattr(graph_class, name, method)
 
     def undo() -> None:
-        graph_class.capture_begin, graph_class.capture_end, graph_class.replay = begin, end, replay
+        for name, method in zip(names, before):  # noqa: B905
+            setattr(graph_class, name, method)
 
     return undo
 

@@ -29,15 +29,10 @@ def mode_class() -> Any:
             self._recorder = recorder
             self._describer = Describer(recorder, inputs)
 
-        @classmethod
-        def ignore_compile_internals(cls) -> bool:
-            """Without this, ``torch.compile`` would run everything eagerly while we log."""
-            return True
-
-        @classmethod
-        def _should_skip_dynamo(cls) -> bool:
-            """Whether the base class has to hide us from Dynamo."""
-            return hide is None
+        # Without this, torch.compile would run everything eagerly while we log.
+        ignore_compile_internals = classmethod(lambda _: True)
+        # Whether the base class has to hide us from Dynamo.
+        _should_skip_dynamo = classmethod(lambda _: hide is None)
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
