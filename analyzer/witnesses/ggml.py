@@ -65,11 +65,12 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
         reading.continuation.extend(around.used)
         reading.records.append(_fault(one, around))
     reading.records.sort(key=lambda record: record.line)
-    foreign = frame.filter(pl.col("text").str.contains(_DEVICE, literal=True))["line"].to_list()
-    reading.not_mine = sorted(set(foreign) - set(reading.parsed))
     reading.parsed = sorted(set(reading.parsed))
     reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
     reading.losses = losses.all()
+    known = {*reading.parsed, *reading.continuation, *(loss.line for loss in reading.losses)}
+    foreign = frame.filter(pl.col("text").str.contains(_DEVICE, literal=True))["line"].to_list()
+    reading.not_mine = sorted(set(foreign) - known)
     return reading
 
 
@@ -107,6 +108,8 @@ def _error_at(text: str) -> int:
 def _take_after(around: _Around, line: Line) -> bool:
     """The expression is the first line after; the ring of calls may follow."""
     text = line.text.strip()
+    if _DEVICE in text:
+        return False
     if not around.expression:
         around.expression = text
     elif text.startswith("CUDA trace: "):

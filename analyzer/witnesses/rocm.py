@@ -78,8 +78,9 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     mentions = frame.filter(pl.col("text").str.contains(_SWITCH, literal=True))["line"].to_list()
     reading.parsed = sorted(set(reading.parsed))
     reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
-    reading.not_mine = sorted({*reading.not_mine, *mentions} - set(reading.parsed))
     reading.losses = losses.all()
+    known = {*reading.parsed, *(loss.line for loss in reading.losses)}
+    reading.not_mine = sorted({*reading.not_mine, *mentions} - known)
     return reading
 
 
