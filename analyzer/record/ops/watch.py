@@ -83,7 +83,9 @@ class OpsWatch:
         return data.rfind(b"\n", 0, min(found)) + 1
 
     def _has_rings(self) -> bool:
-        self._started = self._started or any(one.suffix == RING_SUFFIX for one in self._folder.iterdir())
+        if not self._started:
+            with contextlib.suppress(OSError):  # somebody cleaned up: no ops then
+                self._started = any(one.suffix == RING_SUFFIX for one in self._folder.iterdir())
         return self._started
 
     def lines(self) -> bytes:
