@@ -79,8 +79,8 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     reading.parsed = sorted(set(reading.parsed))
     reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
     reading.losses = losses.all()
-    known = {*reading.parsed, *(loss.line for loss in reading.losses)}
-    reading.not_mine = sorted({*reading.not_mine, *mentions} - known)
+    told = {*reading.parsed, *(loss.line for loss in reading.losses)}
+    reading.not_mine = sorted({*reading.not_mine, *mentions} - told)
     return reading
 
 
