@@ -1,4 +1,4 @@
-"""Memory and load around a failure: who was killed for memory, what the server was doing (formats.md 3.21)."""
+"""Memory and load around a failure: who was killed for memory, what the server did (formats.md 3.21)."""
 
 from __future__ import annotations
 
