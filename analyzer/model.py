@@ -111,9 +111,9 @@ class FaultRecord(Value):
     ``line`` is the first line of the cause text, ``block_first`` the first line of the whole block.
     ``teardown``: printed while objects were destroyed, so never the first report of anything. ``met``: the
     printer only looks at the device (NCCL, a watchdog), so any other report of the process counts before it.
-    ``relayed``: it says that something failed, not what (a server about its worker, a launcher about a rank), so it
-    is the root only where nobody says what. ``first_observed``: a launcher saw this rank fail first.
-    ``clock`` (kind of ``time_ns``, as in ``LINES``) and ``pid`` are filled in from the line where they are null.
+    ``relayed``: it says that something failed, not what (a server about its worker, a launcher about a rank),
+    so it is the root only where nobody says what. ``first_observed``: a launcher saw this rank fail first.
+    ``clock`` (kind of ``time_ns``, as in ``LINES``) and ``pid`` are filled in from the line if they are null.
     """
 
     source: int
@@ -186,7 +186,7 @@ class Advice(Value):
 
 
 class ScheduledRequest(Value):
-    """A request that was in the batch when the server failed. ``tokens`` null = the dump was cut before it."""
+    """A request of the batch that was running when the server failed. ``tokens`` null = not told."""
 
     source: int
     line: int
@@ -240,20 +240,24 @@ PRINTS = {
 
 
 class KernelLog(msgspec.Struct, frozen=True, kw_only=True):
-    """What AOTInductor's value printer said (observed.md 29-34), columnar: a long log has millions of prints.
+    """What AOTInductor's value printer said (observed.md 29-34); columnar, for millions of prints.
 
     ``launches``: one row a kernel launch, by (source, process, id). ``id`` = ordinal in its process,
     ``occurrence`` counts one name from 1, ``level`` = 1 (values saved), 2 (printed) or 3 (names only),
-    ``line``..``before_last`` = its first and last line before the launch, ``completion_line``..``after_last`` =
-    those after it (null = none in the log).
+    ``line``..``before_last`` = its first and last line before the launch, ``completion_line``..``after_last``
+    = those after it (null = none in the log).
     ``prints``: one row a value, by (source, line, part). ``id`` = its launch, null for model inputs (``event``
     = "input") and for lines whose launch is not in the log; ``repeat`` counts one argument within one event;
-    ``value`` = text of a scalar; ``min``, ``max`` null = not printed; ``end`` = last line of its body, null = the
-    value was not read back to the end.
+    ``value`` = text of a scalar; ``min``, ``max`` null = not printed; ``end`` = last line of its body, null =
+    the value was not read back to the end.
     """
 
     launches: pl.DataFrame = pl.DataFrame(schema=LAUNCHES)
     prints: pl.DataFrame = pl.DataFrame(schema=PRINTS)
+
+    def level(self) -> int | None:
+        """The least level of the printer, null if it printed nothing."""
+        return min(self.launches["level"].unique().to_list(), default=None)
 
 
 class PrintedTensor(Value):

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import StructMeta
 
 SCHEMA_VERSION = "1.0"
+SEQUENCE_SHOWN = 200
 
 FaultKind = Literal[
     "illegal_address",
@@ -227,12 +228,24 @@ class Reason(Value):
 
 
 class TensorInfo(Value):
-    """Shape, dtype and device of one operand. A ``None`` dimension is dynamic."""
+    """Shape, dtype and device of one operand. A ``None`` dimension is dynamic.
+
+    ``role``: input, output, unknown. What follows it is known only where a log prints values. ``name``: of the
+    argument; ``values``: of a small tensor, flat, in the order printed. ``"nan"``, ``"inf"`` and ``"-inf"`` are
+    text: JSON has no such numbers.
+    """
 
     shape: list[int | None]
     dtype: str
     device: str | None = None
     role: str = "input"
+    name: str | None = None
+    stride: list[int] | None = None
+    elements: int | None = None
+    min: float | int | str | None = None
+    max: float | int | str | None = None
+    mean: float | int | str | None = None
+    values: list[float | int | str] | None = None
 
 
 class Suspect(Value):
@@ -269,7 +282,10 @@ class OpTotal(Value):
 
 
 class TimelineInfo(Value):
-    """Size of the reconstructed op sequence. ``timing_basis`` says what the times mean."""
+    """Size of the reconstructed op sequence. ``timing_basis`` says what the times mean.
+
+    ``sequence``: the first ``SEQUENCE_SHOWN`` names in the order of their first launch.
+    """
 
     ops: int
     completed: int
@@ -279,6 +295,7 @@ class TimelineInfo(Value):
     timing_basis: TimingBasis
     names: int
     slowest: list[OpTotal] = []
+    sequence: list[str] = []
 
 
 class NextStep(Value):
@@ -286,6 +303,15 @@ class NextStep(Value):
 
     command: str
     why: str
+
+
+class Impact(Value):
+    """A request that was being executed. ``tokens`` = scheduled for that step, null = not told."""
+
+    request_id: str
+    tokens: int | None
+    line: int
+    input: int = 0
 
 
 class Loss(Value):
@@ -325,6 +351,8 @@ class Result(Value):
     replay: Replay | None
     losses: list[Loss]
     losses_omitted: int = 0
+    impact: list[Impact] = []
+    impact_omitted: int = 0
 
 
 def json_schema() -> dict[str, object]:
