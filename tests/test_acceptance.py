@@ -16,11 +16,8 @@ from analyzer.scoreboard import ACCUSING, Case, accused_suspect
 from tests import oplog, samples
 from tests.wrapping import ARCHIVES, ENVELOPES, woven
 
-CASES = {
-    case.name: case
-    for case in samples.cases()
-    if case.witness.startswith("max_") or case.witness == "coredump"
-}
+WITNESSES = ("max_ops", "max_errors", "max_modes", "coredump")
+CASES = {case.name: case for case in samples.cases() if case.witness in WITNESSES}
 DISTINCT = [name for name in CASES if name not in {"max_ops/paged_async_ir", "coredump/paged_log_only"}]
 WITH_FAULT = [name for name, case in CASES.items() if case.expected.root is not None]
 HEALTHY = "max_ops/clean_async"

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from unittest import mock
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from analyzer.ingest import reader as reading
@@ -51,6 +51,7 @@ def reference(data: bytes) -> tuple[list[int], list[bytes]]:
     return offsets[:-1], lines
 
 
+@settings(deadline=None)
 @given(contents, st.booleans(), st.randoms(use_true_random=False), st.integers(1, 9))
 def test_offsets_are_real_byte_offsets_from_either_end(
     lines: list[bytes], ends: bool, random: object, chunk_bytes: int
@@ -68,6 +69,7 @@ def test_offsets_are_real_byte_offsets_from_either_end(
         assert one.offset(len(expected) + 1) == len(data)
 
 
+@settings(deadline=None)
 @given(contents, st.booleans())
 def test_whole_file_is_read_as_its_lines(lines: list[bytes], ends: bool) -> None:
     data = b"\n".join(lines) + (b"\n" if ends else b"")
@@ -76,6 +78,7 @@ def test_whole_file_is_read_as_its_lines(lines: list[bytes], ends: bool) -> None
         assert one.raw(1, 99) == [line.decode("utf-8", "replace").removesuffix("\r") for line in expected]
 
 
+@settings(deadline=None)
 @given(contents, st.booleans())
 def test_scan_counts_the_same_lines(lines: list[bytes], ends: bool) -> None:
     """The number that the scan gives a line is the number under which it is read back."""
