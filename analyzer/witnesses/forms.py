@@ -97,22 +97,10 @@ def read_forms(
     rows = _pieces(frame, forms, apart)
     if rows.is_empty():
         return []
-    shape = pl.col("cut").str.replace_all(_ADDRESS, "0x")
-    for pattern in blank:
-        shape = shape.str.replace_all(pattern, "${1}#")
-    groups = (
-        rows.with_columns(shape.alias("shape"))
-        .group_by("process", "rule", "shape", "apart", maintain_order=True)
-        .agg(
-            pl.col("source", "rank", "pid", "time_ns").first(),
-            pl.col("cut").first().alias("text"),
-            pl.col("line").unique(maintain_order=True).alias("lines"),
-        )
-    )
     known: dict[tuple[str, str], Fields | GrammarError] = {}
     seen: list[Seen] = []
     lost: dict[int, str] = {}
-    for row in groups.drop("apart").iter_rows(named=True):
+    for row in _fold(rows, blank).iter_rows(named=True):
         shape_of = (row["rule"], row.pop("shape"))
         if shape_of not in known:
             known[shape_of] = _fields(grammar, row["rule"], row["text"], full=len(known) >= MAX_TEXTS)
@@ -217,6 +205,23 @@ def _pieces(frame: pl.DataFrame, forms: Sequence[Form], apart: pl.Expr | None) -
         parts.append(found.filter(pl.col("cut").is_not_null()).drop("text"))
         left = left.filter(found["cut"].is_null())
     return pl.concat(parts).sort("line", maintain_order=True)
+
+
+def _fold(rows: pl.DataFrame, blank: Sequence[str]) -> pl.DataFrame:
+    """Rows of ``_pieces`` to one row a text of a process, by first line."""
+    shape = pl.col("cut").str.replace_all(_ADDRESS, "0x")
+    for pattern in blank:
+        shape = shape.str.replace_all(pattern, "${1}#")
+    return (
+        rows.with_columns(shape.alias("shape"))
+        .group_by("process", "rule", "shape", "apart", maintain_order=True)
+        .agg(
+            pl.col("source", "rank", "pid", "time_ns").first(),
+            pl.col("cut").first().alias("text"),
+            pl.col("line").unique(maintain_order=True).alias("lines"),
+        )
+        .drop("apart")
+    )
 
 
 def _fields(grammar: str, rule: str, text: str, *, full: bool) -> Fields | GrammarError:

@@ -63,6 +63,7 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
         at += 1
         around = _look_around(one, fetch) if one.rule == "device" and at <= FETCHED else _Around()
         reading.continuation.extend(around.used)
+        reading.continuation.extend(_repeated(one, around))
         reading.records.append(_fault(one, around))
     reading.records.sort(key=lambda record: record.line)
     reading.parsed = sorted(set(reading.parsed))
@@ -97,6 +98,14 @@ def _look_around(one: Seen, fetch: Fetch) -> _Around:
         if not _take_after(around, line):
             break
     return around
+
+
+def _repeated(one: Seen, around: _Around) -> list[int]:
+    """The lines of the message of later repeats: they stand as far above as that of the first."""
+    if around.message is None:
+        return []
+    above = one.line - around.message[0].number
+    return [number - above for number in one.lines[1:]]
 
 
 def _error_at(text: str) -> int:
