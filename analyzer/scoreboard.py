@@ -18,7 +18,7 @@ from msgspec import UnsetType as Unset
 
 from analyzer.grammar import data_path
 from analyzer.pipeline import Options, analyze
-from analyzer.schema import CauseClass, Confidence, FaultKind, Result, Suspect, Trust, Value
+from analyzer.schema import CauseClass, Confidence, FaultKind, Result, Role, Suspect, Trust, Value
 
 ACCUSING = frozenset({"proven", "confirmed", "likely"})  # words that make an engineer act on one name
 SILENT = frozenset({"undecided", "none"})
@@ -92,6 +92,7 @@ class Expected(Fact, frozen=True, kw_only=True):
     next_step_contains: tuple[str, ...] = ()
     devices: list[str] | Unset = UNSET
     modes: ExpectedModes | Unset = UNSET
+    roles: dict[int, Role] = {}  # of other faults, by the first line of their text
 
 
 class CaseFile(Fact, frozen=True, kw_only=True):

@@ -43,6 +43,7 @@ def differences(expected: Expected, result: Result) -> Iterator[str]:
     yield from _window_differences(expected, result)
     yield from _conclusion_differences(expected, result)
     yield from _mode_differences(expected, result)
+    yield from _role_differences(expected, result)
 
 
 def root_fault(result: Result) -> Fault | None:
@@ -116,6 +117,12 @@ def _conclusion_differences(expected: Expected, result: Result) -> Iterator[str]
     for text in expected.next_step_contains:
         if not any(text in command for command in commands):
             yield f"next_step_contains: no command has {text!r}: {commands}"
+
+
+def _role_differences(expected: Expected, result: Result) -> Iterator[str]:
+    roles = {fault.line: fault.role for fault in result.faults}
+    for line, role in expected.roles.items():
+        yield from _differ(f"roles[{line}]", role, roles.get(line))
 
 
 def _mode_differences(expected: Expected, result: Result) -> Iterator[str]:
