@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.oplog import block, column, complete, launch, pair, timeline
+from analyzer.timeline.match import mark_runs, match_completions
+from analyzer.timeline.nesting import nest
+from tests.oplog import block, column, complete, launch, loaded, pair, timeline
 
 
 def nesting(lines: list[str]) -> list[tuple[object, object, object]]:
@@ -52,6 +54,13 @@ def test_inner_op_without_completion_keeps_its_place() -> None:
 def test_processes_do_not_enclose_one_another() -> None:
     lines = ["[rank0]: " + launch("a", 0), *(f"[rank1]: {line}" for line in pair("x", 0))]
     assert nesting([*lines, "[rank0]: " + complete("a", 0)]) == [(0, None, 0), (0, None, 0)]
+
+
+def test_rows_keep_their_order() -> None:
+    """Groups are nested one by one; what comes back is in launch order again."""
+    with loaded([f"[rank{n}]: {line}" for line in pair("a", 0) + pair("b", 1) for n in (1, 0)]) as one:
+        before, _ = match_completions(mark_runs(one.ops))
+    assert nest(before)["launch_line"].to_list() == before["launch_line"].to_list() == [1, 2, 5, 6]
 
 
 def test_runs_do_not_enclose_one_another() -> None:
