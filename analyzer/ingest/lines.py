@@ -17,8 +17,8 @@ OP = "[OP] "
 CLOSERS = (";target=", "[fused from ")  # last line of a multi-line op record (observed.md 2)
 _META = frozenset(r"\.+*?()|[]{}^$#&-~")
 _LINE = pl.col("raw")
-# The frames of op bodies are most of an op log and hold no space; neither does any text worth reading. The
-# cheap test runs first and the literals only on what is left: pushing both filters down would join them
+# The frames of op bodies are most of an op log and hold neither a space nor a "="; text worth reading does
+# (``CUDA_LAUNCH_BLOCKING=1`` of a printed environment has no space). The cheap test runs first and the literals only on what is left: pushing both filters down would join them
 # into one that runs everything on every line (54 literals: 4.3 against 3.2 s of processor time a GB).
 _CHEAP_FILTER_FIRST = pl.QueryOptFlags(predicate_pushdown=False)
 
@@ -55,7 +55,7 @@ def scan(path: Path, literals: Sequence[str]) -> Scan:
     lines = pl.scan_lines(path, name="raw", row_index_name="line", row_index_offset=1, glob=False)
     is_op = _LINE.str.starts_with(OP)
     is_closer = _LINE.str.starts_with(CLOSERS[0]) | _LINE.str.starts_with(CLOSERS[1])
-    worth_reading = lines.filter(~is_op & _LINE.str.contains(" ", literal=True))
+    worth_reading = lines.filter(~is_op & _LINE.str.contains("[ =]"))
     total, heads, closers, gated = pl.collect_all(
         [
             lines.select(pl.len()),

@@ -46,6 +46,12 @@ def test_only_lines_with_a_literal_are_kept(tmp_path: Path) -> None:
     assert found.gated["line"].to_list() == [2, 4]
 
 
+def test_line_of_a_printed_environment_is_kept(tmp_path: Path) -> None:
+    """It has no space; it tells a mode."""
+    found = scanned(tmp_path, ["PATH=/bin", "CUDA_LAUNCH_BLOCKING=1"], ("LAUNCH_BLOCKING=",))
+    assert found.gated["line"].to_list() == [2]
+
+
 def test_op_record_behind_an_envelope_passes_the_gate(tmp_path: Path) -> None:
     found = scanned(tmp_path, [f"[rank0]: {launch('mul', 3)}"])
     assert found.op_heads.is_empty()
