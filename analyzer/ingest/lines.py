@@ -18,8 +18,9 @@ CLOSERS = (";target=", "[fused from ")  # last line of a multi-line op record (o
 _META = frozenset(r"\.+*?()|[]{}^$#&-~")
 _LINE = pl.col("raw")
 # The frames of op bodies are most of an op log and hold neither a space nor a "="; text worth reading does
-# (``CUDA_LAUNCH_BLOCKING=1`` of a printed environment has no space). The cheap test runs first and the literals only on what is left: pushing both filters down would join them
-# into one that runs everything on every line (54 literals: 4.3 against 3.2 s of processor time a GB).
+# (``CUDA_LAUNCH_BLOCKING=1`` of a printed environment has no space). The cheap test runs first and the
+# literals only on what is left: pushing both filters down would join them into one that runs everything on
+# every line (54 literals: 4.3 against 3.2 s of processor time a GB).
 _CHEAP_FILTER_FIRST = pl.QueryOptFlags(predicate_pushdown=False)
 
 
