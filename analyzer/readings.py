@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from analyzer.ingest.load import Loaded
-from analyzer.model import STEP_MARKS, FaultRecord, KernelLog, Reading, Record
+from analyzer.model import BLOCKS, STEP_MARKS, FaultRecord, KernelLog, Reading, Record
 from analyzer.schema import Loss
 from analyzer.witness import Witness, witnesses
 
@@ -30,6 +30,7 @@ class Readings(msgspec.Struct, kw_only=True):
     witnesses: dict[int, list[str]]
     step_marks: pl.DataFrame
     kernels: KernelLog = KernelLog()
+    blocks: dict[int, pl.DataFrame] = {}
 
 
 class _Lines(msgspec.Struct):
@@ -39,6 +40,7 @@ class _Lines(msgspec.Struct):
     continuation: set[int]
     lost: set[int]
     not_mine: set[int]
+    blocks: pl.DataFrame
 
     def taken(self) -> set[int]:
         return self.parsed | self.continuation | self.lost | self.not_mine
@@ -69,19 +71,24 @@ def read_witnesses(loaded: Sequence[Loaded]) -> Readings:
 
 def _read_source(one: Loaded, result: Readings) -> None:
     source = one.source.index
-    lines = _Lines(parsed=set(), continuation=set(), lost=set(), not_mine=set())
+    lines = _Lines(
+        parsed=set(), continuation=set(), lost=set(), not_mine=set(), blocks=pl.DataFrame(schema=BLOCKS)
+    )
     offered: list[tuple[Witness, pl.DataFrame]] = []
+    texts = one.gated["text"].unique()
     for witness in witnesses():
-        gated = one.gated.filter(pl.col("text").str.contains_any(list(witness.gates)))
-        if gated.is_empty():
+        passed = texts.filter(texts.str.contains_any(list(witness.gates)))
+        if passed.is_empty():
             continue
+        gated = one.gated.filter(pl.col("text").is_in(passed.implode()))
         reading = witness.read(gated, one.reader)
         reading.records = complete(reading.records, gated)
         offered.append((witness, gated))
         _take(reading, gated, result, lines)
-        if reading.parsed or reading.records:
+        if reading.parsed or reading.records or reading.kernels is not None:
             result.witnesses.setdefault(source, []).append(witness.name)
-    lines.lost |= _untaken(source, offered, lines.taken(), result)
+    result.blocks[source] = lines.blocks
+    lines.lost |= _untaken(source, offered, lines, result)
     lines.lost |= _cut_ops(one, result)
     result.parsed[source] = lines.parsed
     result.continuation[source] = lines.continuation - lines.parsed
@@ -131,6 +138,8 @@ def _take(reading: Reading, gated: pl.DataFrame, result: Readings, lines: _Lines
     lines.parsed.update(reading.parsed)
     lines.continuation.update(reading.continuation)
     lines.not_mine.update(reading.not_mine)
+    if reading.blocks is not None:
+        lines.blocks = pl.concat([lines.blocks, reading.blocks])
     lines.lost.update(loss.line for loss in reading.losses)
     repeated = [loss.text for loss in reading.losses if loss.count > 1]
     if repeated:
@@ -145,11 +154,12 @@ def _take(reading: Reading, gated: pl.DataFrame, result: Readings, lines: _Lines
 
 
 def _untaken(
-    source: int, offered: Sequence[tuple[Witness, pl.DataFrame]], taken: set[int], result: Readings
+    source: int, offered: Sequence[tuple[Witness, pl.DataFrame]], lines: _Lines, result: Readings
 ) -> set[int]:
-    lost = set[int]()
-    for witness, lines in offered:
-        left = lines.filter(~pl.col("line").is_in(list(taken | lost)))
+    lost, taken = set[int](), lines.taken()
+    for witness, gated in offered:
+        left = gated.filter(~pl.col("line").is_in(lines.blocks["line"].implode()))
+        left = left.filter(~pl.col("line").is_in(list(taken | lost)))
         for text, rows in left.group_by("text", maintain_order=True):
             numbers = rows["line"].to_list()
             lost.update(numbers)

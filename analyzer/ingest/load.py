@@ -86,7 +86,8 @@ def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
     if path == source.path and size_bytes != source.plain_bytes:
         return _load(_snapshot(source, size_bytes, spool), literals, spool)
     clean, unclean = _split_unclean(path, found.op_heads, literals)
-    gated = _stripped(source.index, pl.concat([found.gated, unclean]).sort("line"))
+    # one chunk: each of the hundreds that streaming leaves costs every later search its own automaton
+    gated = _stripped(source.index, pl.concat([found.gated, unclean]).sort("line")).rechunk()
     has_op = pl.col("text").str.contains("[OP] ", literal=True)
     slow = gated.filter(has_op)
     closers = _closers(path, found.closers, slow, source.index)
@@ -104,6 +105,12 @@ def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
         reader=reader,
         notes=[*source.notes, *notes],
     )
+
+
+def _for_witnesses(gated: pl.DataFrame, slow: pl.DataFrame, literals: Sequence[str]) -> pl.DataFrame:
+    """Gated lines without the op records, but with those that another writer's text is glued to."""
+    glued = slow.filter(pl.col("text").str.contains(scanning.literal_pattern(literals)))
+    return pl.concat([gated, glued]).sort("line", maintain_order=True) if glued.height else gated
 
 
 def _scannable(source: Source, spool: Path) -> tuple[Path, list[str]]:
