@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from analyzer.ingest.load import Loaded
+from analyzer.model import BLOCKS
 from analyzer.readings import Readings
 from analyzer.schema import Accounting
 
@@ -33,9 +34,11 @@ def _count(one: Loaded, readings: Readings) -> tuple[int, int, int]:
     """Parsed, continuation and unrecognised lines of one source."""
     source = one.source.index
     heads = one.ops["line"].unique().sort()
-    parsed = _without(_series(readings.parsed[source]), heads)
+    blocks = readings.blocks.get(source, pl.DataFrame(schema=BLOCKS))
+    parsed = _without(_series(readings.parsed[source], blocks.filter("head")["line"]), heads)
     bodies = _Bodies(one.ops)
-    told = _without(_series(readings.continuation[source]), heads, parsed)
+    inner = blocks.filter(~pl.col("head"))["line"]
+    told = _without(_series(readings.continuation[source], inner), heads, parsed)
     lost = _without(_series(readings.unrecognised[source]), heads, parsed, told)
     several = one.ops["process"].n_unique() > 1  # the body of a process ends before its own next head
     body_lines = bodies.total - bodies.count(parsed) - (bodies.count(heads) if several else 0)
@@ -43,8 +46,9 @@ def _count(one: Loaded, readings: Readings) -> tuple[int, int, int]:
     return heads.len() + parsed.len(), body_lines + outside, lost.len() - bodies.count(lost)
 
 
-def _series(lines: Collection[int]) -> pl.Series:
-    return pl.Series(sorted(lines), dtype=pl.UInt32)
+def _series(lines: Collection[int], more: pl.Series | None = None) -> pl.Series:
+    series = pl.Series(sorted(lines), dtype=pl.UInt32)
+    return series if more is None else pl.concat([series, more.alias("")]).unique().sort()
 
 
 def _without(lines: pl.Series, *others: pl.Series) -> pl.Series:

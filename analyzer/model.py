@@ -205,6 +205,7 @@ class ServerState(Value):
 Record = FaultRecord | ModeRecord | Advice | CollectiveState | ScheduledRequest | ServerState
 
 
+BLOCKS = {"line": pl.UInt32(), "head": pl.Boolean()}
 STEP_MARKS = {"source": pl.UInt16(), "process": pl.String(), "line": pl.UInt32()}
 
 
@@ -296,8 +297,9 @@ class Reading(msgspec.Struct, kw_only=True):
 
     ``step_marks``: source u16, process str, line u32 of lines that an executor prints once at the start of
     each execution (a frame: a long log has ten thousands). ``not_mine``: gated lines that are understood to
-    be another program's text; they count as ignored, not as lost. ``kernels``: launches that a value printer
-    told.
+    be another program's text; they count as ignored, not as lost. ``blocks``: line u32, head bool (false = body)
+    of a witness that takes millions of lines, beside ``parsed`` and ``continuation``. ``kernels``: launches that
+    a value printer told.
     """
 
     records: list[Record] = []
@@ -307,6 +309,7 @@ class Reading(msgspec.Struct, kw_only=True):
     losses: list[Loss] = []
     step_marks: pl.DataFrame | None = None
     kernels: KernelLog | None = None
+    blocks: pl.DataFrame | None = None
 
 
 class TrustDecision(Value):

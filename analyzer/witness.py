@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Protocol
 
@@ -22,6 +22,13 @@ class Fetch(Protocol):
 
     def before(self, line: int, process: str, limit: int) -> list[Line]:
         """Up to ``limit`` lines of ``process`` that precede ``line`` (exclusive), in file order."""
+
+    def matching(self, literals: Sequence[str]) -> pl.DataFrame:
+        """All lines of the source that hold a literal: line u32, text str, process str, by line.
+
+        A second pass over the file: only for witnesses whose gate was passed, and whose bodies are too many
+        to fetch one by one.
+        """
 
 
 class Witness(Value):

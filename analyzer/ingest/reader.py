@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from analyzer.ingest.envelope import strip
-from analyzer.ingest.owners import Owners
+from analyzer.ingest.lines import lines_with
+from analyzer.ingest.owners import Owners, adopt
 from analyzer.model import Line
 
 _CHUNK_BYTES = 1 << 20
@@ -27,6 +29,7 @@ class LineReader:
     """Lines of one source, 1-based. Implements ``analyzer.witness.Fetch``."""
 
     def __init__(self, path: Path, source: int, total_lines: int, size_bytes: int) -> None:
+        self._path = path
         self._file = path.open("rb")
         self._source = source
         self._blocks: OrderedDict[int, list[Line]] = OrderedDict()
@@ -37,6 +40,10 @@ class LineReader:
         # A file without a last line end counts as if it had one at its end.
         self.owners = Owners()
         self._anchors = [(0, 0), (total_lines, self._size)]
+
+    def is_cut(self, line: int) -> bool:
+        """Whether ``line`` is the last one and has no line end: the file may end in the middle of it."""
+        return self._open_end and line == self.total_lines
 
     def close(self) -> None:
         """Release the file."""
@@ -154,3 +161,9 @@ class LineReader:
             found = [one for one in self.lines(start, at) if one.process == process] + found
             at = start - 1
         return found[-limit:]
+
+    def matching(self, literals: Sequence[str]) -> pl.DataFrame:
+        """All lines that hold one of the literals, envelope taken off: line, text, process, by line."""
+        found = lines_with(self._path, literals).filter(pl.col("line") <= self.total_lines).sort("line")
+        found = found.select(pl.lit(self._source, dtype=pl.UInt16).alias("source"), "line", "raw")
+        return adopt(strip(found), self.owners).select("line", "text", "process")

@@ -15,6 +15,7 @@ from analyzer.model import Line, OpDetail, OpExpr, OpFacts
 from analyzer.parse.op_detail import parse_op_detail
 from analyzer.parse.op_name import parse_op_name
 from analyzer.schema import OpRef, SourceFrame, TensorInfo
+from analyzer.timeline.launches import leaves_of
 
 _BODY_LIMIT = 600  # a fused op of dozens of source ops with deep stacks; more is another writer's text
 _MXNXK = "INFO::: MxNxK: "
@@ -196,7 +197,7 @@ class _Gathered(msgspec.Struct, frozen=True, kw_only=True):
             completion_line=_int(row["completion_line"]),
             run=_int(row["run"]) or 0,
             expr=expr,
-            leaves=tuple(expr.leaves()) if expr else (name,),
+            leaves=leaves_of(row) or (tuple(expr.leaves()) if expr else (name,)),
             detail=detail,
             tensors=self._tensors(name, detail, (row, *inner)),
             source=tuple(dict.fromkeys(frames)),

@@ -45,6 +45,15 @@ class MemoryLog:
         self.fetches += 1
         return [one for one in self.lines[: line - 1] if one.process == process][-limit:]
 
+    def matching(self, literals: Sequence[str]) -> pl.DataFrame:
+        self.fetches += 1
+        rows = [
+            {"line": one.number, "text": one.text, "process": one.process}
+            for one in self.lines
+            if any(literal in one.text for literal in literals)
+        ]
+        return pl.DataFrame(rows, schema={"line": pl.UInt32, "text": pl.String, "process": pl.String})
+
     def gated(self, witness: Witness) -> pl.DataFrame:
         rows = [
             {"source": 0, "line": one.number, "text": one.text, "raw": one.text, "process": one.process}
