@@ -29,6 +29,7 @@ from analyzer.readings import Readings, read_witnesses
 from analyzer.result import build_result, modes_of
 from analyzer.schema import Result
 from analyzer.timeline.build import Timeline, build_timeline
+from analyzer.timeline.launches import with_launches
 from analyzer.witness import witnesses
 
 
@@ -89,6 +90,7 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
             profile = read_profile(options.profile) if options.profile else None
             timeline = _timeline(loaded, readings, profile)
             _check_process(timeline, options)
+            _check_window(timeline, options)
             tell("diagnosis")
             types = read_ir(options.ir)
             diagnosis = diagnose(_knowledge(loaded, readings, timeline, types, options))
@@ -101,10 +103,24 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
 
 def _timeline(loaded: list[Loaded], readings: Readings, profile: Profile | None) -> Timeline:
     ops = pl.concat([one.ops for one in loaded]) if loaded else pl.DataFrame(schema=OPS_SCHEMA)
+    ops = with_launches(ops, readings.kernels.launches)
     timeline = build_timeline(ops, readings.step_marks)
     if profile is None:
         return timeline
     return msgspec.structs.replace(timeline, ops=join_ops(timeline.ops, profile))
+
+
+def _check_window(timeline: Timeline, options: Options) -> None:
+    if options.window is None:
+        return
+    first, last = options.window
+    inside = timeline.ops.filter(pl.col("launch_line").is_between(first, last))
+    if inside.is_empty():
+        lines = timeline.ops["launch_line"]
+        known = (
+            f"they stand between lines {lines.min()} and {lines.max()}" if lines.len() else "there are none"
+        )
+        raise UsageError(f"--window {first}:{last}: no op is launched there; {known}")
 
 
 def _check_process(timeline: Timeline, options: Options) -> None:
@@ -131,4 +147,5 @@ def _knowledge(
         lines_window=options.window,
         process=options.process,
         collectives=[record for record in readings.records if isinstance(record, CollectiveState)],
+        kernels=readings.kernels,
     )

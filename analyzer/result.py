@@ -13,6 +13,7 @@ from analyzer.model import FaultRecord, ModeRecord, ScheduledRequest
 from analyzer.readings import Readings
 from analyzer.schema import (
     SCHEMA_VERSION,
+    SEQUENCE_SHOWN,
     Impact,
     InputInfo,
     Modes,
@@ -23,6 +24,7 @@ from analyzer.schema import (
     TimelineInfo,
 )
 from analyzer.timeline.build import Timeline
+from analyzer.timeline.launches import is_kernel_launch
 from analyzer.timeline.timing import op_totals, timing_basis
 from analyzer.witness import witnesses
 
@@ -43,9 +45,10 @@ def modes_of(readings: Readings, timeline: Timeline) -> Modes:
     faults = [record for record in readings.records if isinstance(record, FaultRecord)]
     if any(record.site == "launch_serialised" for record in faults):
         values["device_sync_mode"] = True
-    if any(record.stacks for record in faults) or timeline.ops["body_last"].drop_nulls().len():
+    max_ops = timeline.ops.filter(~is_kernel_launch())
+    if any(record.stacks for record in faults) or max_ops["body_last"].drop_nulls().len():
         values["source_tracebacks"] = True
-    if timeline.ops.height:
+    if max_ops.height:
         values.setdefault("op_log_level", "TRACE")
     if any(record.witness == "coredump" for record in faults):
         values["coredump"] = True
@@ -142,4 +145,5 @@ def _timeline_info(timeline: Timeline, modes: Modes) -> TimelineInfo:
             OpTotal(name=name, count=count, total_ns=total if basis != "none" else None)
             for name, count, total in totals.iter_rows()
         ],
+        sequence=ops["name"].unique(maintain_order=True).head(SEQUENCE_SHOWN).cast(pl.String).to_list(),
     )

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import msgspec
 import polars as pl
 
 from analyzer.diagnosis.knowledge import Diagnosis, Finding, Knowledge, Row, process_ops, reported_op
-from analyzer.diagnosis.named import exact_report, nan_check
+from analyzer.diagnosis.load import with_load
+from analyzer.diagnosis.named import exact_report, names_a_launch, nan_check
+from analyzer.diagnosis.notes import with_notes
+from analyzer.diagnosis.printed_values import printed_fault, with_printed_faults
+from analyzer.diagnosis.read_back import serialised
 from analyzer.diagnosis.witnessed import device_witness, late_report
+from analyzer.faults.fold import fold_repeats
 from analyzer.faults.roles import RoleDecision, assign_roles, is_sticky
 from analyzer.faults.trust import decide_trust
+from analyzer.faults.units import name_writers
 from analyzer.model import FaultRecord, TrustDecision
-from analyzer.schema import Fault, ReportedAt
+from analyzer.schema import Fault, NextStep, ReportedAt
 from analyzer.suspects import conclude
 from analyzer.suspects.next_steps import next_steps
+from analyzer.suspects.next_steps_aoti import aoti_steps
 
 
 def diagnose(known: Knowledge) -> Diagnosis:
     """Decide roles and trust of all faults, then what can be said about the root one."""
+    known = msgspec.structs.replace(known, records=name_writers(fold_repeats(known.records)))
+    known = with_printed_faults(known)
     roles = assign_roles(known.records)
     trusts = [
         decide_trust(record, after_sticky=role.after_sticky, modes=known.modes)
@@ -24,51 +34,79 @@ def diagnose(known: Knowledge) -> Diagnosis:
     ]
     root = next((index for index, role in enumerate(roles) if role.role == "root"), None)
     if root is None:
-        finding = Finding(conclusion=conclude.no_fault(known.modes, known.timeline.ops.height))
-        reported = None
+        finding, reported = (
+            Finding(conclusion=conclude.no_fault(known.modes, known.timeline.ops.height)),
+            None,
+        )
     else:
-        ops = process_ops(known, known.records[root])
-        reported = reported_op(ops, known.records[root])
-        finding = _infer(known, known.records[root], trusts[root], ops, reported)
+        trusts[root], finding, reported = _of_root(known, known.records[root], trusts[root])
     faults = [
         _fault(known, record, role, trust, reported if index == root else None)
         for index, (record, role, trust) in enumerate(zip(known.records, roles, trusts, strict=True))
     ]
-    steps = next_steps(
-        known.records[root] if root is not None else None,
-        finding.conclusion.confidence,
-        known.modes,
-        known.advice,
-        has_ops=bool(known.timeline.ops.height),
-    )
     return Diagnosis(
         faults=faults,
         conclusion=finding.conclusion,
-        next_steps=steps,
+        next_steps=_steps(known, known.records[root] if root is not None else None, finding),
         window=finding.window,
         cleared=finding.cleared,
         suspects=finding.suspects,
     )
 
 
+def _of_root(
+    known: Knowledge, fault: FaultRecord, trust: TrustDecision
+) -> tuple[TrustDecision, Finding, Row | None]:
+    """What can be said about the root fault: its trust, the finding, the op that its report names."""
+    trust = serialised(known, fault, trust)
+    ops = process_ops(known, fault)
+    reported = reported_op(ops, fault)
+    if known.readers[fault.source].is_cut(fault.line):
+        trust = TrustDecision(trust="late", reason="the input ends inside this text: the rest is not known")
+        why = f"the input ends in the middle of line {fault.line}, inside the text of the fault"
+        return trust, Finding(conclusion=conclude.undecided(fault, why)), reported
+    finding = _infer(known, fault, trust, ops, reported)
+    conclusion = with_load(with_notes(finding.conclusion, known, fault), known, fault)
+    return trust, msgspec.structs.replace(finding, conclusion=conclusion), reported
+
+
+def _steps(known: Knowledge, fault: FaultRecord | None, finding: Finding) -> list[NextStep]:
+    steps = next_steps(
+        fault,
+        finding.conclusion.confidence,
+        known.modes,
+        known.advice,
+        has_ops=bool(known.timeline.ops.height),
+    )
+    if fault is None:
+        return steps
+    return aoti_steps(fault, finding.suspects, known.kernels.level()) + steps
+
+
 def _infer(
     known: Knowledge, fault: FaultRecord, trust: TrustDecision, ops: pl.DataFrame, reported: Row | None
 ) -> Finding:
     """One case for each way in which a fault can be told (design.md rules 2 and 7)."""
+    if (printed := printed_fault(known, fault, ops)) is not None:
+        return printed
     if fault.kind == "nan":
         return nan_check(known, fault, ops, reported)
     if fault.site == "device" and fault.state is not None:
         return device_witness(known, fault, ops)
     if trust.trust == "exact":
-        if fault.kernel is None:
+        if not names_a_launch(fault):
             return Finding(conclusion=conclude.proven(fault, None, trust.reason))
         return exact_report(known, fault, trust, ops, reported)
     if ops.is_empty():
-        return Finding(conclusion=conclude.undecided(fault, _why_undecided(known)))
+        return Finding(conclusion=conclude.undecided(fault, _why_undecided(known, fault)))
     return late_report(known, fault, ops, reported)
 
 
-def _why_undecided(known: Knowledge) -> str:
+def _why_undecided(known: Knowledge, fault: FaultRecord) -> str:
+    if fault.site == "kernel_log":
+        return "the kernel log names GPU and process, but no kernel"
+    if fault.met:
+        return f"its printer ({fault.witness}) only looks at the device, or waits for others"
     if known.timeline.ops.height:
         return "several processes have op records and the fault carries no tag of one of them"
     return "the report came late and the log has no op records"

@@ -58,6 +58,19 @@ def open_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
     )
 
 
+def open_span(ops: pl.DataFrame, inside: pl.DataFrame, facts: list[OpFacts], span: Span) -> OpenWindow:
+    """A window whose borders are known already.
+
+    Args:
+        ops: ``TIMELINE`` of the process.
+        inside: Its rows in the window.
+        facts: Of these rows.
+        span: The borders.
+    """
+    window = _value(inside, facts, span) if facts else None
+    return OpenWindow(span=span, facts=facts, window=window, cleared=_cleared(ops, span, None, []))
+
+
 def _other_device(op: OpFacts, fault: FaultRecord) -> str | None:
     """Why an op cannot have caused a fault of a device, or null."""
     device = op.ref.device
@@ -78,7 +91,8 @@ def _span(
         asked = Border(reason="asked for with --window")
         return Span(begin_line=first - 1, end_line=last + 1, begin=asked, end=asked, proven=False)
     outside = None if ops["source"][0] == fault.source else reader.total_lines + 1
-    return find_span(ops, fault, reported, reader, outside)
+    mixed = known.timeline.untagged_writers
+    return find_span(ops, fault, reported, reader, outside, several_writers=mixed)
 
 
 def _value(inside: pl.DataFrame, facts: Sequence[OpFacts], span: Span) -> Window:
@@ -103,6 +117,8 @@ def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, elsewhere: Seq
     before = ops.filter(pl.col("launch_line") <= span.begin_line).height
     after = ops.filter(pl.col("launch_line") >= span.end_line).height
     named_ops, reasons = [], []
+    if not span.proven:
+        before = 0  # nothing proves them innocent
     if before:
         where = f" (line {span.begin.line})" if span.begin.line else ""
         reasons.append(f"{launches(before)} before the window: {span.begin.reason}{where}")

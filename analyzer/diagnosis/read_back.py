@@ -1,0 +1,155 @@
+"""Which launch a fault belongs to, by what was read back and named before it (observed.md 30-32).
+
+A value that was read back proves all earlier work of its stream sound: the launch whose read-back failed is
+the only one left. Names alone (level 3) prove nothing, unless launches were blocking.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import polars as pl
+
+from analyzer.diagnosis.kernel_log import (
+    ProcessKernels,
+    facts_of_launch,
+    kernels_of,
+)
+from analyzer.diagnosis.knowledge import Finding, Knowledge
+from analyzer.diagnosis.named import all_but
+from analyzer.diagnosis.span import open_span
+from analyzer.faults.sticky import is_sticky
+from analyzer.model import FaultRecord, TrustDecision
+from analyzer.schema import Border, Reason
+from analyzer.suspects import conclude
+from analyzer.suspects.index_evidence import large_integers
+from analyzer.suspects.rank import named, rank
+from analyzer.suspects.window import Span
+
+_BLOCKING = "launches were blocking, and no line after its launch was printed"
+_RANKED = 200  # launches whose tensors are read
+_READ_BACK = "a value read back after it was sound"
+
+
+def serialised(known: Knowledge, fault: FaultRecord, trust: TrustDecision) -> TrustDecision:
+    """A fault under blocking launches is exact where the value printer named the kernel (observed.md 32)."""
+    source, process = fault.source, fault.process
+    kernels = kernels_of(known, source, process)
+    if trust.trust == "exact" or kernels is None or not is_sticky(fault):
+        return trust
+    if _interrupted(kernels, fault) is None:
+        return trust
+    return TrustDecision(trust="exact", reason=f"the last kernel named before it is the one: {_BLOCKING}")
+
+
+def _last_read_back(kernels: ProcessKernels) -> dict[str, object] | None:
+    """The last value that was read back from the device; a scalar never was on it."""
+    values = kernels.prints.filter(pl.col("end").is_not_null() & (pl.col("form") != "scalar"))
+    values = values.filter(pl.col("value").is_null())
+    return values.row(-1, named=True) if values.height else None
+
+
+def unproven(kernels: ProcessKernels) -> pl.DataFrame:
+    """Launches that no read-back proves sound.
+
+    A value printed after a launch proves it and all before it; one printed before a launch proves all before.
+    The last kernel was not launched if what is printed before its launch stops in the middle.
+    """
+    proof = _last_read_back(kernels)
+    launches = kernels.launches
+    if proof is None:
+        return launches
+    if proof["id"] is None:
+        left = launches.filter(pl.col("line") > proof["line"])
+    else:
+        sound = pl.col("id") <= proof["id"] if proof["event"] == "after" else pl.col("id") < proof["id"]
+        left = launches.filter(~sound)
+    cut = kernels.prints.filter((pl.col("event") == "before") & pl.col("end").is_null())
+    return left.filter(~pl.col("id").is_in(cut["id"].drop_nulls().implode()))
+
+
+def of_read_back(kernels: ProcessKernels, fault: FaultRecord, ops: pl.DataFrame) -> Finding | None:
+    """Level 1 or 2: what was launched since the last value that was read back."""
+    proof = _last_read_back(kernels)
+    if proof is None or kernels.interleaved():
+        return None
+    left = unproven(kernels)
+    if left.is_empty():
+        why = "values read back later prove all kernels that are shown; one that is not shown failed"
+        return Finding(conclusion=conclude.undecided(fault, why), cleared=all_but(ops, 0, _READ_BACK))
+    place = f"{proof['event']} {proof['kernel'] or 'of the model'}"
+    text = f"{proof['arg']} was read back here ({place}): all work before was sound"
+    span = Span(
+        begin_line=int(left["line"].min()) - 1,  # type: ignore[arg-type]
+        end_line=fault.block_first,
+        begin=Border(reason=text, line=int(str(proof["line"])), proof="value_printer"),
+        end=Border(reason="the fault was met here", line=fault.line),
+        proven=True,
+    )
+    inside = ops.filter(pl.col("id").is_in(left["id"].implode()))
+    if left.height == 1:
+        return _only_launch(kernels, fault, ops, span, sure=proof["id"] == left["id"][0])
+    return _ranked(kernels, fault, inside, ops, span)
+
+
+def _only_launch(
+    kernels: ProcessKernels, fault: FaultRecord, ops: pl.DataFrame, span: Span, *, sure: bool
+) -> Finding:
+    """One launch is left. What is read back right before a launch leaves room for no other (``sure``)."""
+    number = int(unproven(kernels)["id"][0])
+    facts = facts_of_launch(kernels, number, ops)
+    opened = open_span(ops, ops.filter(pl.col("id") == number), [facts], span)
+    why = f"it is the only launch shown since the last value that was read back (line {span.begin.line})"
+    lines = [line for line in (span.begin.line, fault.line) if line is not None]
+    reason = Reason(evidence="read_back", text=why, weight=8.0 if sure else 4.0, lines=lines)
+    suspect = named(facts, [reason, *large_integers(kernels.launch(number))])
+    conclusion = conclude.proven(fault, suspect, why)
+    if not sure:
+        note = "kernels that the printer does not show can have run in between"
+        conclusion = msgspec.structs.replace(conclusion, confidence="likely", notes=[note])
+    return Finding(conclusion=conclusion, suspects=[suspect], window=opened.window, cleared=opened.cleared)
+
+
+def _ranked(
+    kernels: ProcessKernels, fault: FaultRecord, inside: pl.DataFrame, ops: pl.DataFrame, span: Span
+) -> Finding | None:
+    before = ops.filter(pl.col("id") < inside["id"].min())
+    facts = [facts_of_launch(kernels, number, ops) for number in inside["id"].tail(_RANKED)]
+    opened = open_span(ops, inside, facts, span)
+    if opened.window is None:
+        return None
+    suspects = rank(facts, fault, before.height)
+    conclusion = conclude.by_share(fault, suspects, opened.window, None)
+    return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+
+
+def _interrupted(kernels: ProcessKernels, fault: FaultRecord) -> int | None:
+    """The launch that a fault under blocking launches interrupted, or null.
+
+    Blocking is known from the log, or seen in the error text: under it PyTorch leaves out that errors can be
+    reported late (observed.md 21).
+    """
+    known = kernels.known
+    if not (known.modes.launch_blocking or fault.async_hint is False) or kernels.interleaved():
+        return None
+    if kernels.limit != fault.line or kernels.launches.is_empty():
+        return None
+    last = kernels.launches.row(-1, named=True)
+    ended = last["completion_line"] is not None and last["completion_line"] < fault.line
+    return None if ended else int(last["id"])
+
+
+def of_blocking(kernels: ProcessKernels, fault: FaultRecord, ops: pl.DataFrame) -> Finding | None:
+    """Level 3 with blocking launches: the last name without its second line (observed.md 32)."""
+    number = _interrupted(kernels, fault)
+    if number is None:
+        return None
+    facts = facts_of_launch(kernels, number, ops)
+    seen = "" if kernels.known.modes.launch_blocking else " (the error text does not say that it can be late)"
+    why = f"it is the last kernel named before the fault (line {facts.launch_line}); {_BLOCKING}{seen}"
+    reason = Reason(evidence="blocking", text=why, weight=8.0, lines=[facts.launch_line, fault.line])
+    suspect = named(facts, [reason])
+    return Finding(
+        conclusion=conclude.proven(fault, suspect, why),
+        suspects=[suspect],
+        cleared=all_but(ops, 1, "with blocking launches each returned before the next"),
+    )
