@@ -106,8 +106,8 @@ class FaultRecord(Value):
 
     ``site``: where the text came from. ``device`` = the device itself spoke (core dump, assert);
     ``launch`` = a launch call returned it; ``launch_serialised`` = a launch call in sync mode;
-    ``sync`` = a copy or synchronisation met it; ``host`` = host code raised it; ``kernel_log`` = the driver told
-    the kernel's log, which names GPU and process but no kernel.
+    ``sync`` = a copy or synchronisation met it; ``host`` = host code raised it; ``kernel_log`` = the driver
+    told the kernel's log, which names GPU and process but no kernel.
     ``line`` is the first line of the cause text, ``block_first`` the first line of the whole block.
     ``teardown``: printed while objects were destroyed, so never the first report of anything. ``met``: the
     printer only looks at the device (NCCL, a watchdog), so any other report of the process counts before it.
@@ -247,8 +247,8 @@ class KernelLog(msgspec.Struct, frozen=True, kw_only=True):
     ``occurrence`` counts one name from 1, ``level`` = 1 (values saved), 2 (printed) or 3 (names only),
     ``line``..``before_last`` = its first and last line before the launch, ``completion_line``..``after_last``
     = those after it (null = none in the log).
-    ``prints``: one row a value, by (source, line, part). ``id`` = its launch, null for model inputs (``event``
-    = "input") and for lines whose launch is not in the log; ``repeat`` counts one argument within one event;
+    ``prints``: one row a value, by (source, line, part). ``id`` = its launch, null for model inputs
+    (``event`` = "input") and for lines whose launch is not in the log; ``repeat`` counts one argument within one event;
     ``value`` = text of a scalar; ``min``, ``max`` null = not printed; ``end`` = last line of its body, null =
     the value was not read back to the end.
     """
@@ -297,9 +297,9 @@ class Reading(msgspec.Struct, kw_only=True):
 
     ``step_marks``: source u16, process str, line u32 of lines that an executor prints once at the start of
     each execution (a frame: a long log has ten thousands). ``not_mine``: gated lines that are understood to
-    be another program's text; they count as ignored, not as lost. ``blocks``: line u32, head bool (false = body)
-    of a witness that takes millions of lines, beside ``parsed`` and ``continuation``. ``kernels``: launches that
-    a value printer told.
+    be another program's text; they count as ignored, not as lost. ``blocks``: line u32, head bool (false =
+    body) of a witness that takes millions of lines, beside ``parsed`` and ``continuation``. ``kernels``:
+    launches that a value printer told.
     """
 
     records: list[Record] = []

@@ -116,10 +116,8 @@ def _check_window(timeline: Timeline, options: Options) -> None:
     first, last = options.window
     inside = timeline.ops.filter(pl.col("launch_line").is_between(first, last))
     if inside.is_empty():
-        lines = timeline.ops["launch_line"]
-        known = (
-            f"they stand between lines {lines.min()} and {lines.max()}" if lines.len() else "there are none"
-        )
+        lines = timeline.ops["launch_line"].sort()
+        known = f"they stand in lines {lines[0]} to {lines[-1]}" if lines.len() else "there are none"
         raise UsageError(f"--window {first}:{last}: no op is launched there; {known}")
 
 

@@ -22,11 +22,8 @@ DISTINCT = [name for name in CASES if name not in {"max_ops/paged_async_ir", "co
 WITH_FAULT = [name for name, case in CASES.items() if case.expected.root is not None]
 HEALTHY = "max_ops/clean_async"
 CUTS = 20
-# A cause line without its end reads as an error of the op's host code, which is believed; and a cut source
-# traceback fits another op better.
-CUT_BLOCK = pytest.mark.xfail(strict=False, reason="a cut MAX error block is believed as if it were whole")
 SMALL = [
-    pytest.param(name, marks=CUT_BLOCK if name.endswith(("nan_check", "oob_async", "oob_no_oplog")) else ())
+    name
     for name in WITH_FAULT
     if name not in {"max_ops/paged_async", "max_ops/paged_async_ir", "max_ops/paged_api_toggle"}
     and not name.startswith("coredump/paged")

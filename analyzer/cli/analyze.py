@@ -16,6 +16,7 @@ from analyzer.report.request import ReportKind
 from analyzer.schema import Result
 
 EXIT_FOUND = 1  # --check: a root fault was found
+EXIT_INTERRUPTED = 130  # Ctrl-C during a replay: what was found so far is printed
 
 
 class Format(StrEnum):
@@ -37,7 +38,10 @@ class Reports(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
-    logs: Annotated[list[str], typer.Argument(help="Log files; - for standard input.", show_default=False)],
+    context: typer.Context,
+    logs: Annotated[
+        list[str] | None, typer.Argument(help="Log files; - for standard input.", show_default=False)
+    ] = None,
     ir: Annotated[
         list[Path] | None, typer.Option(help="File or folder of MAX ir-output-dir: adds shapes.")
     ] = None,
@@ -59,6 +63,12 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     redact: Annotated[
         bool, typer.Option("--redact", help="Replace names, hosts, paths and request texts in reports.")
     ] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Run the program after -- again, blocking, to confirm it.")
+    ] = False,
+    deadline: Annotated[
+        float, typer.Option(min=1.0, metavar="SECONDS", help="Longest attempt of a replay.")
+    ] = 600.0,
     window: Annotated[
         str | None, typer.Option(metavar="FIRST:LAST", help="Lines to take as the window.")
     ] = None,
@@ -77,15 +87,45 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         timeline_csv=timeline_csv,
         timeline_parquet=timeline_parquet,
     )
+    program: list[str] = context.obj or []
+    if program and not replay:
+        raise UsageError("a program after -- is for --replay (or for trace-analyze record)")
+    if not logs:
+        result = _replay_of_last(program, replay=replay, deadline_s=deadline, quiet=quiet)
+        write_stdout(_text(result, output, top, width))
+        return _exit(result, check=check, strict=strict)
     with progress(size_of(logs), quiet=quiet) as tell:
         options = Options(
             ir=tuple(ir or ()), profile=profile, window=parse_window(window), process=process, progress=tell
         )
-        with open_analysis(logs, options) as analysis:
-            text = _timeline_text(analysis, width) if timeline else _text(analysis.result, output, top, width)
+        with open_analysis(logs, options) as opened:
+            analysis = _after(opened, logs, program, replay=replay, deadline_s=deadline, quiet=quiet)
+            result = analysis.result
+            text = _timeline_text(analysis, width) if timeline else _text(result, output, top, width)
             _write_files(analysis, wanted)
     write_stdout(text)
-    _exit(analysis.result, check=check, strict=strict)
+    return _exit(result, check=check, strict=strict)
+
+
+def _replay_of_last(program: list[str], *, replay: bool, deadline_s: float, quiet: bool) -> Result:
+    if not replay:
+        raise UsageError("give a log file, or - for standard input")
+    from analyzer.cli.replay import last_result, replayed
+
+    return replayed([], last_result(), program, deadline_s, quiet=quiet)
+
+
+def _after(
+    analysis: Analysis, logs: list[str], program: list[str], *, replay: bool, deadline_s: float, quiet: bool
+) -> Analysis:
+    """Replay the window if asked to; else keep the analysis for a later ``--replay``."""
+    from analyzer.cli.replay import remember, replayed
+
+    if not replay:
+        remember(logs, analysis.result)
+        return analysis
+    result = replayed(logs, analysis.result, program, deadline_s, quiet=quiet)
+    return msgspec.structs.replace(analysis, result=result)
 
 
 def parse_window(value: str | None) -> tuple[int, int] | None:
@@ -144,5 +184,7 @@ def _exit(result: Result, *, check: bool, strict: bool) -> None:
         count = len(result.losses) + result.losses_omitted
         path = result.inputs[first.input].path
         raise StrictLossError(f"{path}:{first.line}: {first.why} ({count} such texts): {first.text}")
+    if result.replay is not None and result.replay.interrupted:
+        raise typer.Exit(EXIT_INTERRUPTED)
     if check and any(fault.role == "root" for fault in result.faults):
         raise typer.Exit(EXIT_FOUND)

@@ -42,7 +42,9 @@ def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> Tr
     if after_sticky:
         return TrustDecision(trust="late", reason="an earlier sticky error poisons every later call")
     if record.kind in _ELSEWHERE and record.code is None:
-        return TrustDecision(trust="late", reason="it tells that something failed elsewhere, perhaps on another rank")
+        return TrustDecision(
+            trust="late", reason="it tells that something failed elsewhere, perhaps on another rank"
+        )
     if record.site == "launch_serialised":
         return TrustDecision(
             trust="exact",

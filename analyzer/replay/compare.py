@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from analyzer.replay.observe import root_fault
 from analyzer.replay.report import BlamedOp, Comparison
 from analyzer.schema import FaultKind, Result, SourceFrame, Suspect
+from analyzer.suspects.families import UNKNOWN, families
 
 _NAMESPACES = ("aten::", "mo.", "custom__", "prim::")
+_GATHERS = {"embedding": "index"}  # an embedding is a gather of rows, and runs the same kernels
 
 
 def accused(log: Result) -> list[Suspect]:
@@ -21,7 +23,21 @@ def is_suspect(op: BlamedOp, suspect: Suspect) -> bool:
     """Whether the op that a replay blames is that suspect: by name, or by the user's line."""
     if set(_names(op.name)) & {name for text in _suspect_names(suspect) for name in _names(text)}:
         return True
-    return op.source is not None and any(_same_line(op.source, frame) for frame in suspect.source)
+    if op.source is not None and any(_same_line(op.source, frame) for frame in suspect.source):
+        return True
+    return _launches_kernel(op, suspect)
+
+
+def _launches_kernel(op: BlamedOp, suspect: Suspect) -> bool:
+    """Whether a suspect known by its device kernel only does the work of this op.
+
+    A device assert names the kernel (``vectorized_gather_kernel``) and not the framework op that launched it
+    (``aten::embedding``): they are compared by family.
+    """
+    if suspect.op.id is not None or suspect.op.line is not None:
+        return False
+    work = {_GATHERS.get(family, family) for family in families([op.name])} - {UNKNOWN}
+    return bool(work & {_GATHERS.get(family, family) for family in families([suspect.op.name])})
 
 
 def compare(log: Result, analysis: Result | None, op: BlamedOp | None, kind: FaultKind | None) -> Comparison:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
+from analyzer.replay_result import ReplayAttempt
 from analyzer.report.limits import encoded
 from analyzer.report.signature import signature
 from analyzer.report.story.telling import clip, input_names, place_of, root_of
@@ -76,13 +77,33 @@ def _replay_case(suite: ET.Element, replay: Replay) -> None:
         ),
         None,
     )
-    told = _text(replay.statement)
+    told, verdict = _text(replay.statement), _text(replay.verdict or "interrupted")
     if outcome is None:
-        ET.SubElement(case, "system-out").text = f"{_text(replay.verdict)}: {told}"
+        ET.SubElement(case, "system-out").text = f"{verdict}: {told}"
     elif outcome == "skipped":
         ET.SubElement(case, outcome, message=told)
     else:
-        ET.SubElement(case, outcome, type=_text(replay.verdict), message=told)
+        ET.SubElement(case, outcome, type=verdict, message=told)
+    for attempt in replay.attempts:
+        _attempt_case(suite, attempt)
+
+
+def _attempt_case(suite: ET.Element, attempt: ReplayAttempt) -> None:
+    """One child: it failed, passed, or did not get as far as the window."""
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        classname="trace-analyze.replay",
+        name=f"attempt {attempt.number} {attempt.rung}",
+        time=f"{attempt.duration_s:.3f}",
+    )
+    told = _text(attempt.error or attempt.outcome)
+    if attempt.outcome in {"setup_failed", "interrupted"}:
+        ET.SubElement(case, "error", type=attempt.outcome, message=told)
+    elif attempt.outcome in {"failed", "hang", "out_of_memory"}:
+        ET.SubElement(case, "failure", type=attempt.kind or attempt.outcome, message=told)
+    else:
+        ET.SubElement(case, "system-out").text = told
 
 
 def _text(text: str) -> str:

@@ -322,9 +322,21 @@ def _cleared(result: Result) -> Iterator[Row]:
 
 
 def _replay(result: Result) -> Iterator[Row]:
-    if result.replay is not None:
-        yield _heading("Replay")
-        yield Row(text=_say((result.replay.verdict, "bold"), f": {result.replay.statement}"), hang="  ")
+    replay = result.replay
+    if replay is None:
+        return
+    yield _heading("Replay")
+    yield Row(text=_say((replay.verdict or "interrupted", "bold"), f": {replay.statement}"), hang="  ")
+    if replay.producer is not None:
+        yield Row(text=_say(f"made by {replay.producer.text()}: it wrote the index that failed"), hang="  ")
+    for one in replay.attempts:
+        error = f": {one.error}" if one.error else ""
+        what = f"attempt {one.number}, {one.rung}: {one.outcome} in {one.duration_s:.1f} s{error}"
+        yield Row(text=_say(what), hang="  ", fit="cut")
+    for text in replay.rules_out:
+        yield Row(text=_say(f"rules out {text}"), hang="  ")
+    for text in replay.skipped:
+        yield Row(text=_say(f"not tried: {text}"), hang="  ")
 
 
 def _next_steps(result: Result) -> Iterator[Row]:

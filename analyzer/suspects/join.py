@@ -89,7 +89,7 @@ def stack_key(stack: Iterable[SourceFrame]) -> tuple[tuple[str, int, str], ...]:
 
 
 def ops_with_stacks(stacks: Sequence[Sequence[SourceFrame]], ops: Sequence[OpFacts]) -> list[OpFacts]:
-    """Ops made by just these source stacks; if there are none, those that share the most of them."""
+    """Ops made by just these source stacks; in a text that was cut, the one op that has all whole ones."""
     wanted = {stack_key(stack) for stack in stacks}
     if not wanted:
         return []
@@ -97,5 +97,6 @@ def ops_with_stacks(stacks: Sequence[Sequence[SourceFrame]], ops: Sequence[OpFac
     equal = [op for keys, op in keyed if keys == wanted]
     if equal:
         return equal
-    best = max((len(keys & wanted) for keys, _ in keyed), default=0)
-    return [op for keys, op in keyed if best and len(keys & wanted) == best]
+    whole = {stack_key(stack) for stack in stacks[:-1]} or wanted  # the last stack may be cut itself
+    holding = [op for keys, op in keyed if keys >= whole]
+    return holding if len(holding) == 1 else []

@@ -17,17 +17,18 @@ _STRING = re.compile(r"""([fFrRbBuU]{0,2})("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"
 _PLACEHOLDER = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[sdifFeEgGrxX]|\{[^{}]*\}")
 _UNIT = r"(?:[munµ]?s|secs?|seconds?|minutes?|min|hours?|h|%|x|[KMGT]?i?B|bytes?|\w*/s|Hz|MHz|GHz|W|C)\b"
 _FLOAT = re.compile(
-    rf"(?<![\w.:/-])[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?![\w.]*[\w/:])(?! ?(?:{_UNIT}|%))"
+    rf"(?<![\w.:/-])[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?![\w.]*[\w/:-])(?! ?(?:{_UNIT}|%))"
 )
+# Words for what only the device can have computed. Counts (``output tokens: 512``) are the host's.
 _VALUE_WORDS = re.compile(
-    r"(?i)\b(logits?|logprobs?|loss|argmax|sampled|token(?:_id|s| ids?)?|output|result|checksum|sum|mean|"
-    r"norm|score)\b"
+    r"(?i)\b(logits?|logprobs?|loss|argmax|sampled|token(?:_id)?s?(?= ids?\b|=|:? \[?\d)|checksum|result|"
+    r"score|output (?:sum|mean|norm)|sum|mean|norm)\b"
 )
 _INTEGER = re.compile(r"(?<![\w.:/-])\[?-?\d+(?![\w.:/-])")
 _NO_READ_BACK = re.compile(
     r"(?i)\b(dispatch\w*|launch\w*|enqueue\w*|submitt?\w*|schedul\w*|queue\w*|load\w*|compil\w*|throughput|"
     r"latency|elapsed|took|usage|utili[sz]ation|memory|cache hit|version|listening|GET|POST|prompt|received|"
-    r"request)\b"
+    r"request|input|context|(?:max|num|total)_?\w*|wait\w*|retry|timeout|temperature)\b"
 )
 _MACHINE_TEXT = ("[OP] ", "INFO::: ", "DEBUG::: ", ";target=", "[fused from ", " ", "\t", "[GEX-")
 _STEP = re.compile(r"(?i)\b(?:step|iteration|iter|batch)[ =:#]+(\d+)\b")
@@ -66,14 +67,15 @@ def statement_templates(frame: SourceFrame | None) -> list[re.Pattern[str]]:
 def prints_read_back_value(text: str) -> bool:
     """Whether a line shows a value that only the device can have computed.
 
-    A number with a fraction that is no time, size or rate, or an integer beside a word such as ``token`` or
-    ``logits``; not if the line speaks of dispatching, loading, requests or statistics.
+    A number beside a word such as ``logits``, ``loss`` or ``token``, or a number with a fraction (no time,
+    size or rate) in a line that counts steps. Settings and versions are numbers too, so a number alone is
+    not enough; neither is a line that speaks of dispatching, loading, requests or statistics.
     """
     if text.startswith(_MACHINE_TEXT) or _NO_READ_BACK.search(text):
         return False
-    if _FLOAT.search(text):
-        return True
-    return bool(_VALUE_WORDS.search(text) and _INTEGER.search(text))
+    if _VALUE_WORDS.search(text):
+        return bool(_FLOAT.search(text) or _INTEGER.search(text))
+    return bool(_STEP.search(text) and _FLOAT.search(text))
 
 
 def find_proofs(lines: Sequence[Line], templates: Sequence[re.Pattern[str]]) -> Iterator[Proof]:

@@ -126,7 +126,10 @@ def _meaning(found: Found) -> tuple[FaultKind, FaultSite]:
     """What failed, and who met it."""
     error = found.error
     if error is None:
-        return ("kernel_raised", "host") if found.raised else ("unknown", "unknown")
+        # The fusion tree follows every cause (observed.md 10): without it the log was cut in the cause, and
+        # half a line of a device error would read as an error of the op's own code.
+        whole = found.block.fusion or found.block.fusion_error or found.block.sources_at is not None
+        return ("kernel_raised", "host") if found.raised and whole else ("unknown", "unknown")
     if error.role == "nan":
         return "nan", "host"
     if error.role == "driver":

@@ -67,7 +67,6 @@ def test_time_size_rate_request_or_dispatch_proves_nothing(text: str) -> None:
     assert not prints_read_back_value(text)
 
 
-@pytest.mark.xfail(strict=False, reason="settings and versions pass for values of the device")
 @pytest.mark.parametrize(
     "text",
     [

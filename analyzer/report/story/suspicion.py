@@ -223,5 +223,17 @@ def replay(scene: Scene) -> Section:
         none = gap("No replay was made: ", code("--replay"), tail)
         return Section(id="replay", title="Replay", blocks=(Paragraph(sentences=(none,)),))
     told = mixed(scene, done.statement)
-    found = inference(strong(f"{done.verdict}: "), *told, cites=_fallback(scene))
-    return Section(id="replay", title="Replay", blocks=(Paragraph(sentences=(found,)),))
+    cites = _fallback(scene)
+    found = inference(strong(f"{done.verdict or 'interrupted'}: "), *told, cites=cites)
+    attempts = [
+        inference(
+            f"attempt {one.number} ({one.rung}): {one.outcome} in {one.duration_s:.1f} s",
+            *(mixed(scene, f": {one.error}") if one.error else ()),
+            cites=cites,
+        )
+        for one in done.attempts
+    ]
+    ruled = [inference(*mixed(scene, f"rules out {text}"), cites=cites) for text in done.rules_out]
+    more = (*attempts, *ruled)
+    blocks: list[Block] = [Paragraph(sentences=(found,)), *([Items(sentences=more)] if more else [])]
+    return Section(id="replay", title="Replay", blocks=tuple(blocks))
