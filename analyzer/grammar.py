@@ -5,10 +5,14 @@ Nothing is built at import, Lark is not even imported: a run that meets no op lo
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+import platformdirs
 
 from analyzer.errors import AnalyzerError
 
@@ -78,7 +82,28 @@ def load(name: str, start: str = "start") -> Lark:
     path = data_path("grammars") / f"{name}.lark"
     if not path.is_file():
         raise AnalyzerError(f"grammar {name!r} is missing: {path}")
-    return Lark.open(str(path), parser="lalr", start=start, maybe_placeholders=False)
+    return Lark.open(
+        str(path), parser="lalr", start=start, maybe_placeholders=False, cache=_cache_file(name, start)
+    )
+
+
+def _cache_file(name: str, start: str) -> str | bool:
+    """Where Lark keeps the built tables of a grammar; false = nowhere.
+
+    Building the dozen grammars of one log costs a third of a second, more than reading most logs. The folder
+    is the user's own and closed to others: what lies there is unpickled. Lark itself compares a hash of
+    grammar, options and versions.
+    """
+    folder = platformdirs.user_cache_path("trace-analyze")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError:
+        return False
+    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    if not (mine and stat.S_IMODE(found.st_mode) & 0o022 == 0 and os.access(folder, os.W_OK)):
+        return False
+    return str(folder / f"{name}.{start}.tables")
 
 
 def parse(name: str, text: str, start: str = "start") -> ParseTree:

@@ -248,7 +248,8 @@ class KernelLog(msgspec.Struct, frozen=True, kw_only=True):
     ``line``..``before_last`` = its first and last line before the launch, ``completion_line``..``after_last``
     = those after it (null = none in the log).
     ``prints``: one row a value, by (source, line, part). ``id`` = its launch, null for model inputs
-    (``event`` = "input") and for lines whose launch is not in the log; ``repeat`` counts one argument within one event;
+    (``event`` = "input") and for lines whose launch is not in the log; ``repeat`` counts one argument
+    within one event;
     ``value`` = text of a scalar; ``min``, ``max`` null = not printed; ``end`` = last line of its body, null =
     the value was not read back to the end.
     """

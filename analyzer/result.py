@@ -22,6 +22,7 @@ from analyzer.schema import (
     ProcessInfo,
     Result,
     TimelineInfo,
+    TimingBasis,
 )
 from analyzer.timeline.build import Timeline
 from analyzer.timeline.launches import is_kernel_launch
@@ -125,6 +126,15 @@ def _processes(timeline: Timeline) -> list[ProcessInfo]:
     ]
 
 
+def _most(ops: pl.DataFrame, basis: TimingBasis) -> pl.DataFrame:
+    """The ops with most time, or with most launches where there is no clock: name, count, total_ns."""
+    if basis != "none":
+        return op_totals(ops).head(SLOWEST).select("name", "count", "total_ns")
+    counted = ops.group_by("name").len("count").with_columns(pl.col("name").cast(pl.String))
+    most = counted.sort("count", "name", descending=[True, False]).head(SLOWEST)
+    return most.with_columns(pl.lit(None, dtype=pl.Int64).alias("total_ns"))
+
+
 def _timeline_info(timeline: Timeline, modes: Modes) -> TimelineInfo:
     """Totals; times only where stamps or a profile give them (observed.md 8)."""
     ops = timeline.ops
@@ -132,7 +142,7 @@ def _timeline_info(timeline: Timeline, modes: Modes) -> TimelineInfo:
     details = ops["detail"].unique().cast(pl.String).drop_nulls()
     targets = details.str.extract(r"target=([a-z]+:\d+)").drop_nulls()
     steps = ops["step"].drop_nulls()
-    totals = op_totals(ops).head(SLOWEST).select("name", "count", "total_ns")
+    totals = _most(ops, basis)
     return TimelineInfo(
         ops=ops.height,
         completed=ops.height - ops["completion_line"].null_count(),

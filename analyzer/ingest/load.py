@@ -259,9 +259,14 @@ def _with_bodies(ops: pl.DataFrame, closers: pl.DataFrame) -> pl.DataFrame:
     """
     if closers.is_empty() or ops.is_empty():
         return ops.with_columns(pl.lit(None, dtype=pl.UInt32).alias("body_last"))
+    details = ops["detail"].unique().drop_nulls()
+    blank = details.filter(details.cast(pl.String).str.strip_chars() == "")
+    empty = pl.col("detail").is_in(blank.implode())
     processes = ops["process"].unique()
     if processes.len() == 1:
         own = closers.filter(pl.col("process") == processes[0])["line"]
+        if (bodies := _one_closer_each(ops, own, ops.select(empty).to_series())) is not None:
+            return bodies
         joined = _next_closers(ops, own)
     else:
         joined = pl.concat(
@@ -270,12 +275,26 @@ def _with_bodies(ops: pl.DataFrame, closers: pl.DataFrame) -> pl.DataFrame:
                 for part in ops.partition_by("process", maintain_order=True)
             ]
         ).sort("line")
-    details = ops["detail"].unique().drop_nulls()
-    blank = details.filter(details.cast(pl.String).str.strip_chars() == "")
-    empty = pl.col("detail").is_in(blank.implode())
     inside = pl.col("next_line").is_null() | (pl.col("body_last") < pl.col("next_line"))
     joined = joined.with_columns(pl.when(empty & inside).then("body_last").alias("body_last"))
     return joined.select(*ops.columns, "body_last")
+
+
+def _one_closer_each(ops: pl.DataFrame, closers: pl.Series, empty: pl.Series) -> pl.DataFrame | None:
+    """The usual log: each record without a detail has one closing line before the next record.
+
+    Then the n-th closing line is that of the n-th such record, and nothing has to be searched. Null = the
+    log is not like that (cut, several writers, foreign text).
+    """
+    following = ops["line"].shift(-1)
+    heads, limits = ops["line"].filter(empty), following.filter(empty)
+    if heads.len() != closers.len() or not (closers > heads).all():
+        return None
+    if not (closers < limits).fill_null(value=True).all():
+        return None
+    rows = pl.select(pl.int_range(ops.height, dtype=pl.UInt32)).to_series().filter(empty)
+    bodies = pl.Series("body_last", [None], dtype=pl.UInt32).new_from_index(0, ops.height)
+    return ops.with_columns(bodies.scatter(rows, closers))
 
 
 def _next_closers(ops: pl.DataFrame, closers: pl.Series) -> pl.DataFrame:

@@ -18,6 +18,8 @@ def mark_runs(ops: pl.DataFrame) -> pl.DataFrame:
     Returns:
         ``ops`` plus ``run`` u32. Completions belong to the run that is going on.
     """
+    if _single_writer(ops) and _rising(ops["id"].filter(ops["launch"])):
+        return ops.with_columns(pl.lit(0, dtype=pl.UInt32).alias("run"))  # no id ever fell: one run
     own = pl.col("id").cast(pl.Int64)
     before = pl.when("launch").then(own).forward_fill().shift(1)
     zero = pl.col("launch") & (own == 0)
@@ -30,7 +32,10 @@ def mark_runs(ops: pl.DataFrame) -> pl.DataFrame:
 
 
 def _single_writer(ops: pl.DataFrame) -> bool:
-    return ops.is_empty() or (ops["process"].n_unique() == 1 and ops["source"].n_unique() == 1)
+    if ops.is_empty():
+        return True
+    same = ops.select((pl.col("source", "process") == pl.col("source", "process").first()).all())
+    return all(same.row(0))
 
 
 def untagged_writers(ops: pl.DataFrame) -> pl.DataFrame:
@@ -59,13 +64,16 @@ def _key(ops: pl.DataFrame) -> list[str]:
     return ["run", "id"] if ops["run"].n_unique() > 1 else ["id"]
 
 
+def _rising(ids: pl.Series) -> bool:
+    """Whether each id is above the one before, as in one run of one writer."""
+    return bool((ids.slice(1) > ids.head(max(0, ids.len() - 1))).all())
+
+
 def _repeats(rows: pl.DataFrame, key: list[str]) -> bool:
     """Whether a key occurs twice. Rising ids cannot: that is seen without hashing a million rows."""
     if key == ["id"]:
         ids = rows["id"]
-        return not bool((ids.slice(1) > ids.head(max(0, ids.len() - 1))).all()) and bool(
-            ids.n_unique() < ids.len()
-        )
+        return not _rising(ids) and ids.n_unique() < ids.len()
     return rows.select(key).n_unique() < rows.height
 
 
@@ -125,7 +133,9 @@ def match_completions(ops: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     right = completions.select(
         *key, pl.col("line").alias("completion_line"), pl.col("time_ns").alias("completion_ns")
     )
-    joined = launches.join(right, on=key, how="left", maintain_order="left")
+    joined = _each_completed(launches, right) if key == ["id"] else None
+    if joined is None:
+        joined = launches.join(right, on=key, how="left", maintain_order="left")
     if joined.height > launches.height:  # an op completed twice: the first one counts
         first = right.unique(key, keep="first", maintain_order=True)
         joined = launches.join(first, on=key, how="left", maintain_order="left")
@@ -139,3 +149,16 @@ def match_completions(ops: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         "completion_ns",
     )
     return timeline, ops.height - launches.height - matched
+
+
+def _each_completed(launches: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame | None:
+    """The usual log: rising launch ids, each completed once. Null = it is not like that.
+
+    Then the completions sorted by id stand beside their launches, and no million rows are hashed.
+    """
+    if launches.height != right.height:
+        return None
+    right = right.sort("id")
+    if not (right["id"] == launches["id"]).all():
+        return None
+    return launches.with_columns(right["completion_line"], right["completion_ns"])
