@@ -17,6 +17,9 @@ OP = "[OP] "
 CLOSERS = (";target=", "[fused from ")  # last line of a multi-line op record (observed.md 2)
 _META = frozenset(r"\.+*?()|[]{}^$#&-~")
 _LINE = pl.col("raw")
+# A string that passes a filter is a view of the buffer that the file was read into, and keeps all of it:
+# one gated line a megabyte would hold the whole file in memory. Joined to nothing it gets memory of its own.
+_OWN_COPY = pl.concat_str("raw", pl.lit("")).alias("raw")
 # The frames of op bodies are most of an op log and hold neither a space nor a "="; text worth reading does
 # (``CUDA_LAUNCH_BLOCKING=1`` of a printed environment has no space). The cheap test runs first and the
 # literals only on what is left: pushing both filters down would join them into one that runs everything on
@@ -62,7 +65,9 @@ def scan(path: Path, literals: Sequence[str]) -> Scan:
             lines.select(pl.len()),
             split_heads(lines.filter(is_op)),
             lines.filter(is_closer).select("line"),
-            worth_reading.filter(_LINE.str.contains(literal_pattern([OP, *literals]))),
+            worth_reading.filter(_LINE.str.contains(literal_pattern([OP, *literals]))).with_columns(
+                _OWN_COPY
+            ),
         ],
         engine="streaming",
         optimizations=_CHEAP_FILTER_FIRST,

@@ -91,8 +91,8 @@ def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
     has_op = pl.col("text").str.contains("[OP] ", literal=True)
     slow = gated.filter(has_op)
     closers = _closers(path, found.closers, slow, source.index)
-    ops = pl.concat([_ops_from_heads(clean, source.index), _ops_from_lines(slow)]).sort("line")
-    ops = _with_bodies(ops, closers)
+    ops = _with_bodies(_ops_of_both(clean, slow, source.index), closers)
+    cut = ops["id"].null_count() > 0
     reader = LineReader(path, source.index, found.total_lines, size_bytes)
     reader.owners = find_owners(gated, reader.raw)
     gated = adopt(gated.filter(~has_op | pl.col("text").str.contains_any(list(literals))), reader.owners)
@@ -100,17 +100,19 @@ def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
         source=source,
         total_lines=found.total_lines,
         gated=gated,
-        ops=ops.filter(pl.col("id").is_not_null()),
+        ops=ops.filter(pl.col("id").is_not_null()) if cut else ops,
         cut_ops=ops.filter(pl.col("id").is_null()).select("line", "name"),
         reader=reader,
         notes=[*source.notes, *notes],
     )
 
 
-def _for_witnesses(gated: pl.DataFrame, slow: pl.DataFrame, literals: Sequence[str]) -> pl.DataFrame:
-    """Gated lines without the op records, but with those that another writer's text is glued to."""
-    glued = slow.filter(pl.col("text").str.contains(scanning.literal_pattern(literals)))
-    return pl.concat([gated, glued]).sort("line", maintain_order=True) if glued.height else gated
+def _ops_of_both(clean: pl.DataFrame, slow: pl.DataFrame, source: int) -> pl.DataFrame:
+    """``OPS`` without bodies, by line. Columns that are constant in a raw log stay so: no memory is spent."""
+    fast = _ops_from_heads(clean, source)
+    if slow.is_empty() and fast["line"].is_sorted():
+        return fast
+    return pl.concat([fast, _ops_from_lines(slow)]).sort("line")
 
 
 def _scannable(source: Source, spool: Path) -> tuple[Path, list[str]]:
