@@ -71,7 +71,7 @@ class _Bodies:
     """The lines behind op heads up to ``body_last``; those of interleaved processes overlap."""
 
     def __init__(self, ops: pl.DataFrame) -> None:
-        spans = ops.filter(pl.col("body_last").is_not_null()).sort("line")
+        spans = ops.select("line", "body_last").drop_nulls().sort("line")
         self._heads = spans["line"]
         self._reach = spans["body_last"].cum_max()
         before = self._reach.shift(1).fill_null(0)

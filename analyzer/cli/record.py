@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from analyzer.record.wrapper import RecordOptions, record
-
 _MIB = 1 << 20
 
 
@@ -53,6 +51,8 @@ def record_command(  # noqa: PLR0917 (typer reads positional parameters)
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not print the switches that are set.")] = False,
 ) -> None:
     """Run the command after -- with stamped lines and the right switches; exit as it does."""
+    from analyzer.record.wrapper import RecordOptions, record
+
     options = RecordOptions(
         output=output,
         target=target.value,

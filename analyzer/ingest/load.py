@@ -17,11 +17,12 @@ import polars as pl
 from analyzer.errors import InputError
 from analyzer.ingest import lines as scanning
 from analyzer.ingest import normalise
-from analyzer.ingest.envelope import strip
+from analyzer.ingest.envelope import LINES_SCHEMA, strip
 from analyzer.ingest.owners import adopt, find_owners
 from analyzer.ingest.reader import LineReader
 from analyzer.ingest.source import Source
 
+_REPEATED = 4  # repeats of a line from which on looking for distinct ones pays
 _CRI_PART = re.compile(rb"(?m)^\S+ (?:stdout|stderr) [FP] ")
 _CRI_PARTIALS = (" stdout P ", " stderr P ")
 _DOCKER_JSON = re.compile(rb'(?m)^\{"log":"')
@@ -189,7 +190,15 @@ def _distinct(column: pl.Series) -> pl.Series:
 
 
 def _stripped(source: int, raw: pl.DataFrame) -> pl.DataFrame:
-    return strip(raw.select(pl.lit(source, dtype=pl.UInt16).alias("source"), "line", "raw"))
+    """``LINES`` of raw lines. Where lines repeat, each distinct one is taken out of its envelope once."""
+    own = pl.lit(source, dtype=pl.UInt16).alias("source")
+    distinct = raw.select(pl.col("raw").unique(maintain_order=True)).with_row_index("line", offset=1)
+    if distinct.height * _REPEATED > raw.height:
+        return strip(raw.select(own, "line", "raw"))
+    told = strip(distinct.select(own, "line", "raw")).rename({"line": "nth", "raw": "piece"})
+    numbered = raw.join(distinct.rename({"line": "nth"}), on="raw", how="left", maintain_order="left")
+    joined = numbered.drop("raw").join(told, on="nth", how="left", maintain_order="left_right")
+    return joined.rename({"piece": "raw"}).select(list(LINES_SCHEMA))
 
 
 def _ops_from_heads(heads: pl.DataFrame, source: int) -> pl.DataFrame:
