@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from analyzer.replay_result import Replay
+from analyzer.replay_result import Replay, VerdictName
 from analyzer.vocabulary import (
     CauseClass,
     Confidence,
@@ -33,6 +33,7 @@ __all__ = [
     "TimingBasis",
     "Trust",
     "Value",
+    "VerdictName",
 ]
 
 SCHEMA_VERSION = "1.0"

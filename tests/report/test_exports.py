@@ -171,7 +171,7 @@ def test_analysis_case_fails_if_and_only_if_there_is_a_root_fault(name: str) -> 
         ("setup_failed", "error"),
     ],
 )
-def test_replay_verdict_decides_its_case(verdict: str, outcome: str) -> None:
+def test_replay_verdict_decides_its_case(verdict: schema.VerdictName, outcome: str) -> None:
     replay = schema.Replay(verdict=verdict, statement="why")
     suite = suite_of(msgspec.structs.replace(results.late(), replay=replay))
     assert [child.tag for child in suite.findall("testcase")[0]] == [outcome]
