@@ -7,7 +7,7 @@ import polars as pl
 
 from analyzer.diagnosis.knowledge import Diagnosis, Finding, Knowledge, Row, process_ops, reported_op
 from analyzer.diagnosis.load import with_load
-from analyzer.diagnosis.named import exact_report, names_a_launch, nan_check
+from analyzer.diagnosis.named import exact_report, names_a_launch, nan_check, op_that_raised
 from analyzer.diagnosis.notes import with_notes
 from analyzer.diagnosis.printed_values import printed_fault, with_printed_faults
 from analyzer.diagnosis.read_back import serialised
@@ -94,6 +94,8 @@ def _infer(
     if fault.site == "device" and fault.state is not None:
         return device_witness(known, fault, ops)
     if trust.trust == "exact":
+        if fault.site == "host" and (raised := op_that_raised(known, fault, ops)) is not None:
+            return exact_report(known, fault, trust, ops, raised)
         if not names_a_launch(fault):
             return Finding(conclusion=conclude.proven(fault, None, trust.reason))
         return exact_report(known, fault, trust, ops, reported)

@@ -23,6 +23,24 @@ def names_a_launch(fault: FaultRecord) -> bool:
     return fault.kernel is not None or (fault.site == "launch" and fault.python is not None)
 
 
+def op_that_raised(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Row | None:
+    """The op whose call was left with this error: begun, never completed, made at the line that raised.
+
+    A PyTorch op log (``trace-analyze record``) writes no completion for an op that raised. The line must
+    agree too: a log can also lack a completion because it was cut.
+    """
+    if fault.python is None or ops.is_empty() or ops["source"][0] != fault.source:
+        return None
+    before = ops.filter((pl.col("launch_line") < fault.line) & pl.col("parent").is_null())
+    last = before.tail(1)
+    if last.is_empty() or last["completion_line"][0] is not None:
+        return None
+    row = last.row(0, named=True)
+    place = (fault.python.file.rsplit("/", 1)[-1], fault.python.line)
+    made = {(frame.file.rsplit("/", 1)[-1], frame.line) for frame in _facts_of_row(known, ops, row).source}
+    return row if place in made else None
+
+
 def exact_report(
     known: Knowledge, fault: FaultRecord, trust: TrustDecision, ops: pl.DataFrame, reported: Row | None
 ) -> Finding:

@@ -44,12 +44,22 @@ def _own_steps(
     if _is_of_driver(fault):
         return driver_steps.driver_steps(fault, confidence)
     if _is_torch(fault, has_ops=has_ops):
-        return torch_steps.torch_steps(fault, confidence, modes)
+        return torch_steps.torch_steps(fault, confidence, modes) + _replay(fault, confidence)
     if fault.kind == "nan":
         return _for_nan(modes)
     if fault.kind in _ADDRESS:
-        return _for_address(confidence, has_ops=has_ops)
+        return _for_address(confidence, has_ops=has_ops) + _replay(fault, confidence)
     return []
+
+
+def _replay(fault: FaultRecord, confidence: Confidence) -> list[NextStep]:
+    """Our own replay does these runs, watched, and says whether the op is confirmed."""
+    if confidence in {"proven", "confirmed", "none"} or fault.kind not in {*_ADDRESS, "device_assert"}:
+        return []
+    why = (
+        "does these runs for you in child processes, compares them with this log, and says what is confirmed"
+    )
+    return [NextStep(command=f"trace-analyze --replay -- {COMMAND}", why=why)]
 
 
 def _is_of_driver(fault: FaultRecord) -> bool:

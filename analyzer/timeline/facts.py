@@ -26,7 +26,8 @@ _TARGET = re.compile(r"(?:^|;)target=([a-z]+(?::\d+)?)")  # another writer's tex
 # (observed.md 2: frames keep the last three path parts only).
 _LIBRARY = (
     "graph/ops/", "max/graph/", "max/nn/", "max/engine/", "max/experimental/", "site-packages/",
-    "dist-packages/", "torch/nn/", "torch/_", "torch/utils/", "torch/fx/",
+    "dist-packages/", "record/ops/", "replay/hooks/", "nn/modules/", "torch/nn/", "torch/_", "torch/utils/",
+    "torch/fx/",
 )  # fmt: skip
 
 

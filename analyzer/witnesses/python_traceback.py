@@ -31,6 +31,7 @@ _SURVIVED = (
     "Task exception was never retrieved",
     "Exception in callback",
 )
+_TRAILER = "[RECORD] "  # what ``trace-analyze record`` adds when the command has ended
 _NO_FAULT = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
 _KINDS: dict[str, FaultKind] = {
     "MemoryError": "out_of_memory",
@@ -92,6 +93,7 @@ def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
     after = after_line(fetch, first, _BODY_LINES)
     if first.time_ns is None:  # a record with a time is no line of the exception's text
         after = list(takewhile(lambda line: line.time_ns is None, after))
+    after = list(takewhile(lambda line: not line.text.startswith(_TRAILER), after))
     lines += [(line.number, text) for line in after for text in line.text.split("\n")]
     trace = parse_traceback([text for _, text in lines])
     return _Block(first=first, lines=lines, trace=trace) if trace else None
@@ -128,12 +130,18 @@ def _is_explained(block: _Block, literals: Sequence[str]) -> bool:
 
 
 def _is_last_word(block: _Block, fetch: Fetch) -> bool:
-    """Hardly anything of the process follows, and nothing with a time: a program that goes on logs it."""
+    """Hardly anything of the process follows, and nothing with a time: a program that goes on logs it.
+
+    Where the traceback itself is stamped, the container or the recorder stamps every line: times say nothing.
+    """
     last = block.lines[block.trace.used - 1][0]
     after = [
-        line for line in fetch.after(last, block.first.process, 2 * _LAST_LINES + 1) if line.text.strip()
+        line
+        for line in fetch.after(last, block.first.process, 2 * _LAST_LINES + 1)
+        if line.text.strip() and not line.text.startswith(_TRAILER)
     ]
-    return len(after) <= _LAST_LINES and all(line.time_ns is None for line in after)
+    stamped = block.first.time_ns is not None
+    return len(after) <= _LAST_LINES and (stamped or all(line.time_ns is None for line in after))
 
 
 def _fault(block: _Block) -> FaultRecord | None:
