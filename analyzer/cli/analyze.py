@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from analyzer.cli.output import columns, progress, size_of, use_color, write_stdout
-from analyzer.errors import StrictLossError, UsageError
+from analyzer.errors import ReplaySetupError, StrictLossError, UsageError
 from analyzer.pipeline import Analysis, Options, open_analysis
 from analyzer.report.request import ReportKind
 from analyzer.schema import Result
@@ -186,5 +186,7 @@ def _exit(result: Result, *, check: bool, strict: bool) -> None:
         raise StrictLossError(f"{path}:{first.line}: {first.why} ({count} such texts): {first.text}")
     if result.replay is not None and result.replay.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
+    if result.replay is not None and result.replay.verdict == "setup_failed":
+        raise typer.Exit(ReplaySetupError.exit_code)
     if check and any(fault.role == "root" for fault in result.faults):
         raise typer.Exit(EXIT_FOUND)

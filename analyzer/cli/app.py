@@ -17,7 +17,7 @@ app = typer.Typer(
     add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 app.command("analyze", no_args_is_help=True)(analyze_command)
-app.command("record", no_args_is_help=True)(record_command)
+app.command("record")(record_command)
 
 
 @app.command("schema")

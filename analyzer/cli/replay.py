@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+import typer
 
 from analyzer.replay.program import replay_program
 from analyzer.replay.report import ReplayReport
@@ -49,6 +50,9 @@ def replayed(
     here = Path.cwd()
     last = LastAnalysis(cwd=str(here), inputs=list(logs), result=result) if logs else load_last(here)
     command = command_for(last, program)
+    if not logs and not quiet:
+        names = ", ".join(last.inputs)
+        typer.echo(f"trace-analyze: replaying the window of {names}, analysed here last", err=True)
     save_last(here, last.inputs, result, command)
     with _progress(quiet=quiet) as tell:
         options = ReplayOptions(folder=replay_folder(here), deadline_s=deadline_s, progress=tell)
@@ -57,13 +61,29 @@ def replayed(
 
 
 def with_replay(result: Result, report: ReplayReport) -> Result:
-    """Put a replay into a result: a confirmed op raises the confidence, nothing else changes."""
+    """Put a replay into a result: only a confirmed op of the same failure raises the confidence."""
     conclusion = result.conclusion
-    names_nobody = conclusion.suspect is None or conclusion.confidence != "proven"
-    if report.verdict == "confirmed" and names_nobody:
+    if report.verdict == "confirmed" and (other := _other_failure(result, report)):
+        told = f"{report.statement}; {other}"
+        report = msgspec.structs.replace(report, verdict="confirmed_other_op", statement=told)
+    if report.verdict == "confirmed" and (conclusion.suspect is None or conclusion.confidence != "proven"):
         statement = f"Confirmed by replay: {report.statement}. {conclusion.statement}"
         conclusion = msgspec.structs.replace(conclusion, confidence="confirmed", statement=statement)
     return msgspec.structs.replace(result, conclusion=conclusion, replay=report)
+
+
+def _other_failure(result: Result, report: ReplayReport) -> str | None:
+    """Why the replay failed in another way than the log, or null. Any failing program confirms nothing."""
+    root = next((fault for fault in result.faults if fault.role == "root"), None)
+    failed = next((one for one in reversed(report.attempts) if one.outcome == "failed"), None)
+    error = (failed.error if failed else None) or "an error of another kind"
+    if root is None:
+        return f"but the log has no fault: this failure ({error}) is another one"
+    same_kind = report.comparison.same_kind if report.comparison else None
+    same_name = root.text.split(":")[0] == error.split(":")[0]
+    if same_kind is False or (root.kind == "unknown" and not same_name):
+        return f"but that is another failure than the log's: {error}"
+    return None
 
 
 @contextmanager

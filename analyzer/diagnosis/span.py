@@ -45,16 +45,13 @@ def open_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
     if len(elsewhere) == len(facts):  # no op is left that could have failed: the device was read wrongly
         elsewhere = {}
     on_device = [op for op in facts if op.launch_line not in elsewhere]
+    others = [ClearedOp(op=op.ref, reason=why) for op in facts if (why := elsewhere.get(op.launch_line))]
+    mixed = known.timeline.untagged_writers  # whose launches these are is a guess: nobody is cleared by it
     return OpenWindow(
         span=span,
         facts=on_device,
         window=_value(inside, on_device, span) if on_device else None,
-        cleared=_cleared(
-            ops,
-            span,
-            reported,
-            [ClearedOp(op=op.ref, reason=why) for op in facts if (why := elsewhere.get(op.launch_line))],
-        ),
+        cleared=_cleared(ops, span, reported, others) if not mixed else Cleared(count=0, ops=[], reasons=[]),
     )
 
 
@@ -115,7 +112,7 @@ def _value(inside: pl.DataFrame, facts: Sequence[OpFacts], span: Span) -> Window
 
 def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, elsewhere: Sequence[ClearedOp]) -> Cleared:
     before = ops.filter(pl.col("launch_line") <= span.begin_line).height
-    after = ops.filter(pl.col("launch_line") >= span.end_line).height
+    after = _never_ran(ops, span)
     named_ops, reasons = [], []
     if not span.proven:
         before = 0  # nothing proves them innocent
@@ -130,6 +127,19 @@ def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, elsewhere: Seq
         reasons.append(f"{launches(after)} after the report: never ran")
     named_ops.extend(elsewhere)
     return Cleared(count=before + after + len(elsewhere), ops=named_ops, reasons=reasons)
+
+
+def _never_ran(ops: pl.DataFrame, span: Span) -> int:
+    """Launches of the same run from the end of the window on.
+
+    None where nothing stands before the report (the two output streams are not in order of time), and after a
+    restart: the new server did run them.
+    """
+    launch = pl.col("launch_line")
+    inside = ops.filter((launch > span.begin_line) & (launch < span.end_line))
+    if inside.is_empty():
+        return 0
+    return ops.filter((launch >= span.end_line) & (pl.col("run") == inside["run"][-1])).height
 
 
 def launches(count: int) -> str:

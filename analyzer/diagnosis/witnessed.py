@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import polars as pl
 
@@ -9,7 +11,7 @@ from analyzer.diagnosis.knowledge import Finding, Knowledge, Row
 from analyzer.diagnosis.named import facts_of_fault
 from analyzer.diagnosis.span import OpenWindow, open_window
 from analyzer.model import FaultRecord, KernelState
-from analyzer.schema import Reason
+from analyzer.schema import Reason, Suspect
 from analyzer.suspects import conclude
 from analyzer.suspects.join import Join, join_kernel
 from analyzer.suspects.rank import named, rank
@@ -60,7 +62,9 @@ def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow) -> Finding:
         ]
         several = len({op.ref.name for op in joined.ops}) > 1
         conclusion = (
-            conclude.one_of(fault, suspects, why) if several else conclude.proven(fault, suspects[0], why)
+            conclude.one_of(fault, suspects, why)
+            if several
+            else conclude.proven_name(fault, suspects[0], why)
         )
         text = f"the kernel is proven; which of {len(suspects)} launches in the window it was is not known"
         conclusion = msgspec.structs.replace(conclusion, notes=[text])
@@ -75,13 +79,33 @@ def late_report(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
         return Finding(conclusion=conclude.undecided(fault, why), cleared=opened.cleared)
     before = ops.filter(pl.col("launch_line") <= opened.span.begin_line).height
     suspects = rank(opened.facts, fault, before)
-    if len(suspects) > 1 and suspects[0].weight == suspects[-1].weight:
-        why = f"nothing in it tells the {len(suspects)} ops apart that were in flight"
-        return Finding(
-            conclusion=conclude.undecided(fault, why), window=opened.window, cleared=opened.cleared
-        )
-    untagged = known.timeline.untagged_writers
-    conclusion = conclude.by_share(fault, suspects, opened.window, "ranked" if untagged else None)
-    if untagged:
-        conclusion = msgspec.structs.replace(conclusion, notes=[conclude.UNTAGGED_WRITERS])
+    nothing = _tells_nothing(suspects, opened)
+    if nothing is not None:
+        conclusion = conclude.undecided(fault, nothing)
+        return Finding(conclusion=conclusion, window=opened.window, cleared=opened.cleared)
+    notes = _doubts(known, ops, opened)
+    conclusion = conclude.by_share(fault, suspects, opened.window, "ranked" if notes else None)
+    conclusion = msgspec.structs.replace(conclusion, notes=notes)
     return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+
+
+def _tells_nothing(suspects: Sequence[Suspect], opened: OpenWindow) -> str | None:
+    """Why the window accuses nobody: all alike, or nothing but innocent-looking ops behind an open border."""
+    if len(suspects) > 1 and suspects[0].weight == suspects[-1].weight:
+        return f"nothing in it tells the {len(suspects)} ops apart that were in flight"
+    if suspects[0].weight <= 0 and not opened.span.proven:
+        return "nothing in it speaks against an op in flight, and earlier launches stay possible"
+    return None
+
+
+def _doubts(known: Knowledge, ops: pl.DataFrame, opened: OpenWindow) -> list[str]:
+    """Why the first suspect is not called likely, whatever its share is."""
+    doubts = []
+    if known.timeline.untagged_writers:
+        doubts.append(conclude.UNTAGGED_WRITERS)
+    first = ops.filter(pl.col("run") == opened.facts[-1].run)["id"][0]
+    if first > 0 and not opened.span.proven:
+        doubts.append(f"the log begins at op id {first}: the launches before it can be guilty too")
+    if opened.span.begin.proof == "value_line":
+        doubts.append("the window begins at a line that looks like a value of the device, which is inferred")
+    return doubts

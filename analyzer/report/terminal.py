@@ -182,9 +182,11 @@ def _failure(result: Result) -> Iterator[Row]:
     yield Row(text=_say((fault.kind, "red"), " · ", _joined((code, *where))), hang="  ")
     yield Row(text=_say((_shortened(fault.text), "dim")), hang="  ")
     yield from _report_place(result, fault)
-    after = sum(one.count for one in result.faults if one.role in {"cascade", "teardown", "bystander"})
+    after = sum(one.count for one in result.faults if one.role in {"cascade", "teardown"})
+    beside = sum(one.count for one in result.faults if one.role == "bystander")
     extra = (
-        f"{_count(after, 'later report')}, caused by this one" if after else None,
+        f"{_count(after, 'report')} caused by this one" if after else None,
+        f"{_count(beside, 'report')} of others" if beside else None,
         _other_roots(result, roots),
     )
     if any(extra):

@@ -99,6 +99,12 @@ def by_share(
     return Conclusion(confidence=confidence, cause_class=cause_class(fault), suspect=1, statement=statement)
 
 
+def proven_name(fault: FaultRecord, suspect: Suspect, why: str) -> Conclusion:
+    """The op is proven, which of its launches is not: the sentence names no id."""
+    statement = f"{suspect.op.name} caused the {kind_words(fault.kind)}: {why}."
+    return Conclusion(confidence="proven", cause_class=cause_class(fault), suspect=1, statement=statement)
+
+
 def one_of(fault: FaultRecord, suspects: Sequence[Suspect], why: str) -> Conclusion:
     """A witness names a kernel that several ops can have launched."""
     first = suspects[0]

@@ -19,8 +19,14 @@ _DEVICE_FAULTS = frozenset(
 )
 _HARDWARE = frozenset({"ecc_error", "device_lost"})
 _HEALTH = "nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE"
+_DRAIN = "nvidia-smi drain -p <PCI address of this GPU> -m 1   # or cordon and drain the node"
 _AMD = f"AMD_SERIALIZE_KERNEL=3 AMD_SERIALIZE_COPY=3 AMD_LOG_LEVEL=3 {COMMAND}"
 _RECORDER = f"TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 {COMMAND}"
+
+
+def is_hardware(fault: FaultRecord) -> bool:
+    """The kernel driver says that the GPU failed: no run of the program adds to it."""
+    return fault.site == "kernel_log" and fault.kind in _HARDWARE and fault.vendor == "nvidia"
 
 
 def driver_steps(fault: FaultRecord, confidence: Confidence) -> list[NextStep]:
@@ -50,9 +56,10 @@ def driver_steps(fault: FaultRecord, confidence: Confidence) -> list[NextStep]:
 
 
 def _for_kernel_log(fault: FaultRecord) -> list[NextStep]:
-    if fault.kind in _HARDWARE and fault.vendor == "nvidia":
+    if is_hardware(fault):
         why = f"{fault.name} is read as hardware; counters of this GPU say more ({fault.label})"
-        return [NextStep(command=_HEALTH, why=why)]
+        drain = NextStep(command=_DRAIN, why="keeps new work off this GPU until it is reset or replaced")
+        return [NextStep(command=_HEALTH, why=why), drain]
     who = f"the log of {fault.process}" if "pid=" in fault.process else "the log of the program that ran then"
     return [
         NextStep(

@@ -12,7 +12,7 @@ from math import prod
 
 from analyzer.model import FaultRecord, OpFacts
 from analyzer.schema import Reason, Value
-from analyzer.suspects.families import families
+from analyzer.suspects.families import CUSTOM, families
 
 ADDRESS_KINDS = frozenset(
     {
@@ -77,6 +77,7 @@ _INTEGER = (
     "uint32",
     "uint64",
 )
+_TEMPERING = frozenset({"norm", "softmax", "reduction", "matmul", "copy"})  # "add" stands in too many names
 _INT32_ELEMENTS = 2**31
 _VECTOR_ELEMENTS = 4  # 128-bit loads of 32-bit values
 
@@ -102,6 +103,8 @@ def family_against_kind(op: OpFacts, context: Context) -> Iterator[Reason]:
     if not known:
         return
     weight, family = max(known)
+    if family == CUSTOM:  # what its name says it does tempers it: custom__rms_norm beside a gather
+        weight += min([0.0, *(other for other, name in known if name in _TEMPERING)])
     word = family.replace("_", " ")
     kind = context.fault.kind.replace("_", " ")
     how = "often" if weight > 1 else "sometimes" if weight > 0 else "rarely"

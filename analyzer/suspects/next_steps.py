@@ -32,6 +32,8 @@ def next_steps(
 ) -> list[NextStep]:
     """Commands in the order in which they should be tried."""
     own = _own_steps(fault, confidence, modes, has_ops=has_ops)
+    if fault is not None and driver_steps.is_hardware(fault):
+        return own  # what the log advises debugs software
     told = {one.command: one for one in advice if one.command and not _said_better(one.command, own)}
     return [NextStep(command=text, why=f"line {one.line}: {one.text}") for text, one in told.items()] + own
 

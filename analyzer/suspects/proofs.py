@@ -19,18 +19,19 @@ _UNIT = r"(?:[munµ]?s|secs?|seconds?|minutes?|min|hours?|h|%|x|[KMGT]?i?B|bytes
 _FLOAT = re.compile(
     rf"(?<![\w.:/-])[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?![\w.]*[\w/:-])(?! ?(?:{_UNIT}|%))"
 )
-# Words for what only the device can have computed. Counts (``output tokens: 512``) are the host's.
-_VALUE_WORDS = re.compile(
-    r"(?i)\b(logits?|logprobs?|loss|argmax|sampled|token(?:_id)?s?(?= ids?\b|=|:? \[?\d)|checksum|result|"
-    r"score|output (?:sum|mean|norm)|sum|mean|norm)\b"
+# A value that only the device can have computed, right behind its word. A deny-list of settings, sizes and
+# counts can never be complete (``loss scale 65536``, ``logits shape (64, 128)``), so the form is strict.
+_REAL = r"[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|nan|inf)"
+_VALUE = re.compile(
+    rf"(?i)\b(?:(?:logits?|logprobs?|loss|(?:output|result) (?:sum|mean|norm))(?: is)?[ =:]+"
+    rf"\[?{_REAL}(?![\w.%])"
+    r"|(?:argmax|checksum|sampled token|token ids?|token_ids?)(?: is)?[ =:]+\[?-?\d+(?![\w.%]))"
 )
+_STEP_VALUE = re.compile(rf"(?i)^(?:step|iteration|iter)[ =:#]*\d+[:,]?\s+{_REAL}$")
 _INTEGER = re.compile(r"(?<![\w.:/-])\[?-?\d+(?![\w.:/-])")
-_NO_READ_BACK = re.compile(
-    r"(?i)\b(dispatch\w*|launch\w*|enqueue\w*|submitt?\w*|schedul\w*|queue\w*|load\w*|compil\w*|throughput|"
-    r"latency|elapsed|took|usage|utili[sz]ation|memory|cache hit|version|listening|GET|POST|prompt|received|"
-    r"request|input|context|(?:max|num|total)_?\w*|wait\w*|retry|timeout|temperature)\b"
-)
-_MACHINE_TEXT = ("[OP] ", "INFO::: ", "DEBUG::: ", ";target=", "[fused from ", " ", "\t", "[GEX-")
+_FRAME = re.compile(r"^[^ ]+:\d+:[^ ]+$")
+_OP_TEXT = ("[OP] ", ";target=", "[fused from ")  # also behind a prefix that no layer took off
+_MACHINE_TEXT = ("INFO::: ", "DEBUG::: ", " ", "\t", "[GEX-")
 _STEP = re.compile(r"(?i)\b(?:step|iteration|iter|batch)[ =:#]+(\d+)\b")
 _MIN_LITERAL = 3  # letters of a template that must stand in the line
 
@@ -67,28 +68,47 @@ def statement_templates(frame: SourceFrame | None) -> list[re.Pattern[str]]:
 def prints_read_back_value(text: str) -> bool:
     """Whether a line shows a value that only the device can have computed.
 
-    A number beside a word such as ``logits``, ``loss`` or ``token``, or a number with a fraction (no time,
-    size or rate) in a line that counts steps. Settings and versions are numbers too, so a number alone is
-    not enough; neither is a line that speaks of dispatching, loading, requests or statistics.
+    ``logits 64.0``, ``loss=2.31``, ``token ids [5, 7]``, ``argmax 17``, or just a step and a number.
     """
-    if text.startswith(_MACHINE_TEXT) or _NO_READ_BACK.search(text):
+    if _is_machine_text(text):
         return False
-    if _VALUE_WORDS.search(text):
-        return bool(_FLOAT.search(text) or _INTEGER.search(text))
-    return bool(_STEP.search(text) and _FLOAT.search(text))
+    return bool(_VALUE.search(text) or _STEP_VALUE.search(text.strip()))
+
+
+def _is_machine_text(text: str) -> bool:
+    return (
+        text.startswith(_MACHINE_TEXT) or any(part in text for part in _OP_TEXT) or bool(_FRAME.match(text))
+    )
+
+
+def skeleton(text: str) -> str:
+    """A line without its numbers: lines of one statement have the same one."""
+    return re.sub(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", "#", text)
+
+
+def find_statement(lines: Sequence[Line], templates: Sequence[re.Pattern[str]]) -> Iterator[Proof]:
+    """Earlier lines of the very statement that met the fault, last first."""
+    for line in reversed(lines):
+        text = line.text
+        if _is_machine_text(text) or not any(template.search(text) for template in templates):
+            continue
+        if _INTEGER.search(text) or _FLOAT.search(text):
+            yield Proof(line=line.number, kind="same_statement", text=text.strip(), number=_step_number(text))
+
+
+def find_values(lines: Sequence[Line]) -> Iterator[Proof]:
+    """Lines that show a value of the device, last first."""
+    for line in reversed(lines):
+        if prints_read_back_value(line.text):
+            yield Proof(
+                line=line.number, kind="value_line", text=line.text.strip(), number=_step_number(line.text)
+            )
 
 
 def find_proofs(lines: Sequence[Line], templates: Sequence[re.Pattern[str]]) -> Iterator[Proof]:
-    """Proofs among lines of one process, last first."""
-    for line in reversed(lines):
-        text = line.text
-        if not text or text.startswith(_MACHINE_TEXT):
-            continue
-        same = any(template.search(text) for template in templates)
-        if same and (prints_read_back_value(text) or _FLOAT.search(text) or _INTEGER.search(text)):
-            yield Proof(line=line.number, kind="same_statement", text=text.strip(), number=_step_number(text))
-        elif prints_read_back_value(text):
-            yield Proof(line=line.number, kind="value_line", text=text.strip(), number=_step_number(text))
+    """Proofs among lines of one process, last first; where the statement printed any, no others count."""
+    found = list(find_statement(lines, templates))
+    yield from found or find_values(lines)
 
 
 def _step_number(text: str) -> int | None:

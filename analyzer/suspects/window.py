@@ -8,12 +8,13 @@ import polars as pl
 
 from analyzer.model import FaultRecord, Line
 from analyzer.schema import Border, Value
-from analyzer.suspects.proofs import Proof, find_proofs, statement_templates
+from analyzer.suspects.proofs import Proof, find_statement, find_values, skeleton, statement_templates
 
 STEP_FALLBACK = 2  # no proof found: the fault can be one step back (overlap scheduling)
 _SEARCH_LINES = 40_000  # how far back a proof is looked for; a step of a large model has some thousand lines
 _CHUNK_LINES = 2_048
 _SHOWN = 80
+_MAX_LAG = 2  # servers that overlap launch one step ahead, with speculative decoding two
 
 
 class Lines(Protocol):
@@ -55,10 +56,11 @@ def find_span(
     """
     end_line, end = _end(fault, reported, end_of_log)
     before = ops.filter(pl.col("launch_line") < end_line)
+    before = before if several_writers else _last_run(before)
     may_prove = before.height > 0 and not several_writers
     proof = _last_proof(before, fault, lines, end_line) if may_prove else None
     if proof is not None:
-        begin_line, begin = _after_proof(before, proof)
+        begin_line, begin = _after_proof(before, proof, _lag(before, fault, lines, proof))
         if before.filter(pl.col("launch_line") > begin_line).height:
             return Span(begin_line=begin_line, end_line=end_line, begin=begin, end=end, proven=True)
     begin_line, begin = _fallback(before)
@@ -79,28 +81,59 @@ def _end(
     return fault.block_first, Border(reason="the fault was met here", line=fault.line)
 
 
-def _last_proof(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, end_line: int) -> Proof | None:
-    """Walk back from the report until a line proves earlier work sound."""
-    templates = statement_templates(fault.python)
+def _own_lines(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, first: int, last: int) -> list[Line]:
     process = ops["process"][0]
-    first_op = int(ops["launch_line"][0])
-    stop = max(first_op, end_line - _SEARCH_LINES)
-    last = end_line - 1
+    return [one for one in lines.lines(first, last) if one.process in (process, fault.process, "")]
+
+
+def _last_proof(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, end_line: int) -> Proof | None:
+    """Walk back from the report until a line proves earlier work sound.
+
+    A line of the statement that met the fault is believed before any other value line, even a later one:
+    where the statement printed its steps, its silence says more than what another line seems to say.
+    """
+    templates = statement_templates(fault.python)
+    stop = max(int(ops["launch_line"][0]), end_line - _SEARCH_LINES)
+    last, value = end_line - 1, None
     while last >= stop:
         first = max(stop, last - _CHUNK_LINES + 1)
-        own = [one for one in lines.lines(first, last) if one.process in (process, fault.process, "")]
-        if proof := next(find_proofs(own, templates), None):
+        own = _own_lines(ops, fault, lines, first, last)
+        if proof := next(find_statement(own, templates), None):
             return proof
+        value = value or next(find_values(own), None)
+        if value is not None and not templates:
+            return value
         last = first - 1
-    return None
+    return value
 
 
-def _after_proof(ops: pl.DataFrame, proof: Proof) -> tuple[int, Border]:
+def _lag(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, proof: Proof) -> int:
+    """How many steps the server launches ahead of the values that it prints (overlap scheduling).
+
+    The first line of that form in a run stands behind the launches of its own step, and of every further step
+    that was launched ahead of it. More than ``_MAX_LAG`` means that the first steps print nothing; then the
+    step number in the line tells, if it lags by as little.
+    """
+    start = int(ops["launch_line"][0])
+    form = skeleton(proof.text)
+    for line in _own_lines(ops, fault, lines, start, min(proof.line, start + _SEARCH_LINES)):
+        if skeleton(line.text.strip()) == form:
+            ahead = ops.filter(pl.col("launch_line") < line.number)["step"].n_unique() - 1
+            if 0 <= ahead <= _MAX_LAG:
+                return ahead
+            break
+    before = ops.filter(pl.col("launch_line") < proof.line)["step"].drop_nulls()
+    if proof.number is None or before.is_empty():
+        return 0
+    behind = int(before[-1]) - int(before[0]) - proof.number
+    return behind if 0 < behind <= _MAX_LAG else 0
+
+
+def _after_proof(ops: pl.DataFrame, proof: Proof, lag: int) -> tuple[int, Border]:
     """Where the window begins after a proof.
 
-    A value printed between two steps proves the step before it. One printed inside a step (the server
-    launches ahead of its results) proves only what came before that step; so does one whose own step
-    number lags behind.
+    A value printed between two steps proves the step before it. One printed inside a step, or by a server
+    that launches ahead of its results, proves only what came before that.
     """
     how = "was printed earlier by the statement that met the fault" if proof.kind == "same_statement" else (
         "shows a value read back from the device"
@@ -111,30 +144,36 @@ def _after_proof(ops: pl.DataFrame, proof: Proof) -> tuple[int, Border]:
     )
     after = ops.filter(pl.col("launch_line") > proof.line)
     before = ops.filter(pl.col("launch_line") < proof.line).tail(1)
-    if after.is_empty() or before.is_empty() or after["step"][0] is None:
+    if after.is_empty() or before.is_empty() or after["step"][0] is None or before["step"][0] is None:
         return proof.line, border
     step = before["step"][0]
-    lag = max(0, step - proof.number) if proof.number is not None and step is not None else 0
-    inside = step is not None and after["step"][0] == step
-    if not inside and lag not in (1, 2):
+    behind = max(lag, 1 if after["step"][0] == step else 0)
+    first = ops.filter(pl.col("step") > step - behind).head(1)
+    if not behind or first.is_empty():
         return proof.line, border
-    proven_step = step - max(lag if lag in (1, 2) else 0, 1 if inside else 0)
-    first = ops.filter(pl.col("step") > proven_step).head(1)
-    if first.is_empty():
-        return proof.line, border
-    reason = f"{border.reason}; it stands inside step {step}, so it proves step {proven_step}"
+    reason = (
+        f"'{shown}' {how}, {behind} step behind the launches: work before step {first['step'][0]} was sound"
+    )
     return int(first["launch_line"][0]) - 1, Border(reason=reason, line=proof.line, proof=proof.kind)
 
 
+def _last_run(ops: pl.DataFrame) -> pl.DataFrame:
+    """Launches of the run that met the fault: those of a server that was restarted are gone with it."""
+    return ops.filter(pl.col("run") == ops["run"][-1]) if ops.height else ops
+
+
 def _fallback(ops: pl.DataFrame) -> tuple[int, Border]:
-    """No proof: the last two steps, or all ops where steps cannot be told."""
+    """No proof: the last two steps, or all ops of the run where steps cannot be told."""
+    start = int(ops["launch_line"][0]) - 1 if ops.height else 0
     known = ops["step"].drop_nulls() if ops.height else pl.Series([], dtype=pl.Int32)
     if known.is_empty():
-        return 0, Border(reason="no line proves any earlier work sound, and steps cannot be told apart")
+        reason = "no line proves any earlier work sound, and steps cannot be told apart"
+        return start, Border(reason=reason)
     last = int(known.max())  # type: ignore[arg-type]
     first_step = last - STEP_FALLBACK + 1
     begin = ops.filter(pl.col("step") >= first_step)["launch_line"][0] - 1
     if first_step <= int(known.min()):  # type: ignore[arg-type]
-        return 0, Border(reason="no line proves any earlier work sound: all launches so far stay possible")
+        reason = "no line proves any earlier work sound: all launches so far stay possible"
+        return start, Border(reason=reason)
     text = f"no line proves an earlier step sound; the last {STEP_FALLBACK} steps are taken"
     return int(begin), Border(reason=text)

@@ -42,10 +42,11 @@ def launches(lines: list[str], found: Span) -> list[int]:
 
 def test_value_printed_between_two_steps_proves_the_step_before_it() -> None:
     """``step 1 logits 64.0`` stands behind step 1: only step 2 can be guilty."""
-    lines = [*steps(2), "step 1 logits 64.0000", *steps(1, first_id=6)]
+    told = ["step 0 logits 64.0000", "step 1 logits 64.0000"]
+    lines = [*steps(1), told[0], *steps(1, first_id=3), told[1], *steps(1, first_id=6)]
     found = span(lines)
     assert launches(lines, found) == [6, 7, 8]
-    assert (found.proven, found.begin.line, found.begin.proof) == (True, 15, "same_statement")
+    assert (found.proven, found.begin.line, found.begin.proof) == (True, 16, "same_statement")
     assert "'step 1 logits 64.0000'" in found.begin.reason
 
 
@@ -58,13 +59,29 @@ def test_last_proof_counts() -> None:
 
 def test_value_printed_inside_a_step_proves_only_the_step_before() -> None:
     """The server launches ahead of its results: the value may be of the step before."""
-    lines = [*steps(2), "argmax 17", *steps(2, first_id=6)]
+    lines = [*steps(1), "argmax 3", *steps(1, first_id=3), "argmax 17", *steps(2, first_id=6)]
     cut = lines.index("argmax 17")
     ahead = [*lines[:cut], *lines[cut + 1 : cut + 4], "argmax 17", *lines[cut + 4 :]]
     found = span(ahead)
     assert launches(ahead, found) == [6, 7, 8, 9, 10, 11]
     assert found.proven
-    assert "inside step 2, so it proves step 1" in found.begin.reason
+    assert "work before step 2 was sound" in found.begin.reason
+
+
+@pytest.mark.parametrize("first", ["step 0 logits 64.0", "step 1 logits 64.0", "token ids [5, 7]"])
+def test_server_that_launches_ahead_clears_no_step_in_flight(first: str) -> None:
+    """Two steps stand before the first value: whatever its number says, the second is not proven by it."""
+    lines = [*steps(2), first, *steps(1, first_id=6)]
+    found = span(lines)
+    assert launches(lines, found) == [3, 4, 5, 6, 7, 8]
+    assert found.proven
+
+
+def test_window_does_not_reach_behind_a_restart() -> None:
+    """The launches of the server before are gone with it."""
+    lines = [*steps(1), *steps(1)]
+    assert launches(lines, span(lines)) == [0, 1, 2]
+    assert span(lines).begin_line >= len(steps(1))
 
 
 @pytest.mark.parametrize("lag", [1, 2])
