@@ -40,6 +40,7 @@ class Line(Value):
     process: str = ""
     time_ns: int | None = None
     rank: int | None = None
+    level: str | None = None
 
 
 class OpExpr(Value):

@@ -10,6 +10,7 @@ import polars as pl
 
 from analyzer.ingest.load import Loaded
 from analyzer.model import BLOCKS, STEP_MARKS, FaultRecord, KernelLog, Reading, Record
+from analyzer.parse.quoted_values import quoted_only
 from analyzer.schema import Loss
 from analyzer.witness import Witness, witnesses
 
@@ -75,12 +76,13 @@ def _read_source(one: Loaded, result: Readings) -> None:
         parsed=set(), continuation=set(), lost=set(), not_mine=set(), blocks=pl.DataFrame(schema=BLOCKS)
     )
     offered: list[tuple[Witness, pl.DataFrame]] = []
-    texts = one.gated["text"].unique()
+    own = _without_quotes(one, lines)
+    texts = own["text"].unique()
     for witness in witnesses():
         passed = texts.filter(texts.str.contains_any(list(witness.gates)))
         if passed.is_empty():
             continue
-        gated = one.gated.filter(pl.col("text").is_in(passed.implode()))
+        gated = own.filter(pl.col("text").is_in(passed.implode()))
         reading = witness.read(gated, one.reader)
         reading.records = complete(reading.records, gated)
         offered.append((witness, gated))
@@ -93,6 +95,14 @@ def _read_source(one: Loaded, result: Readings) -> None:
     result.parsed[source] = lines.parsed
     result.continuation[source] = lines.continuation - lines.parsed
     result.unrecognised[source] = lines.lost - lines.parsed - lines.continuation
+
+
+def _without_quotes(one: Loaded, lines: _Lines) -> pl.DataFrame:
+    """The gated lines without those that only quote: a prompt about an error is no error."""
+    lines.not_mine.update(quoted_only(one.gated, [gate for witness in witnesses() for gate in witness.gates]))
+    if not lines.not_mine:
+        return one.gated
+    return one.gated.filter(~pl.col("line").is_in(list(lines.not_mine)))
 
 
 def complete(records: Sequence[Record], gated: pl.DataFrame) -> list[Record]:

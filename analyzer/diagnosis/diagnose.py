@@ -11,6 +11,7 @@ from analyzer.diagnosis.named import exact_report, names_a_launch, nan_check, op
 from analyzer.diagnosis.notes import with_notes
 from analyzer.diagnosis.printed_values import printed_fault, with_printed_faults
 from analyzer.diagnosis.read_back import serialised
+from analyzer.diagnosis.survived import demote_survived, with_survived
 from analyzer.diagnosis.witnessed import device_witness, late_report
 from analyzer.faults.fold import fold_repeats
 from analyzer.faults.roles import RoleDecision, assign_roles, is_sticky
@@ -27,17 +28,16 @@ def diagnose(known: Knowledge) -> Diagnosis:
     """Decide roles and trust of all faults, then what can be said about the root one."""
     known = msgspec.structs.replace(known, records=name_writers(fold_repeats(known.records)))
     known = with_printed_faults(known)
-    roles = assign_roles(known.records)
+    assigned = assign_roles(known.records)
+    roles = demote_survived(known, assigned)
     trusts = [
         decide_trust(record, after_sticky=role.after_sticky, modes=known.modes)
         for record, role in zip(known.records, roles, strict=True)
     ]
     root = next((index for index, role in enumerate(roles) if role.role == "root"), None)
     if root is None:
-        finding, reported = (
-            Finding(conclusion=conclude.no_fault(known.modes, known.timeline.ops.height)),
-            None,
-        )
+        clean = conclude.no_fault(known.modes, known.timeline.ops.height)
+        finding, reported = Finding(conclusion=with_survived(clean, known.records, assigned, roles)), None
     else:
         trusts[root], finding, reported = _of_root(known, known.records[root], trusts[root])
     faults = [

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import polars as pl
 
 from analyzer.ingest.envelope import strip
@@ -124,22 +125,25 @@ class LineReader:
         frame = pl.DataFrame(
             {"line": range(first, first + len(raw)), "raw": raw}, schema={"line": pl.UInt32, "raw": pl.String}
         ).select(pl.lit(self._source, dtype=pl.UInt16).alias("source"), "line", "raw")
-        stripped = strip(frame).select("line", "text", "process", "time_ns", "rank")
+        stripped = strip(frame).select("line", "text", "process", "time_ns", "rank", "level")
         self._blocks[block] = [
-            self._line(n, text, process, time_ns, rank)
-            for n, text, process, time_ns, rank in stripped.iter_rows()
+            self._owned(Line(source=self._source, number=number, **told))
+            for number, told in ((row.pop("line"), row) for row in stripped.iter_rows(named=True))
         ]
         if len(self._blocks) > _CACHED_BLOCKS:
             self._blocks.popitem(last=False)
         return self._blocks[block]
 
-    def _line(self, number: int, text: str, process: str, time_ns: int | None, rank: int | None) -> Line:
-        owner = self.owners.of(number, process)
-        if owner is not None:
-            process, rank = owner.process, owner.rank if rank is None else rank
-            time_ns = owner.time_ns if time_ns is None else time_ns
-        return Line(
-            source=self._source, number=number, text=text, process=process, time_ns=time_ns, rank=rank
+    def _owned(self, line: Line) -> Line:
+        """The line with what the block above that it belongs to knows about it."""
+        owner = self.owners.of(line.number, line.process)
+        if owner is None:
+            return line
+        return msgspec.structs.replace(
+            line,
+            process=owner.process,
+            rank=owner.rank if line.rank is None else line.rank,
+            time_ns=owner.time_ns if line.time_ns is None else line.time_ns,
         )
 
     def after(self, line: int, process: str, limit: int) -> list[Line]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
 import polars as pl
 
 from analyzer.faults.codes import CODES, ErrorCode, by_name, by_text, vendor_of
+from analyzer.faults.known_text import by_text_start
 from analyzer.grammar import GrammarError
 from analyzer.model import FaultRecord, FaultSite, ModeRecord, Reading, Record
 from analyzer.parse.c10_text import (
@@ -34,6 +36,7 @@ _RAISED = ("Error: ", "Exception: ", _WHAT, "DeferredCudaCallError: ")
 _WORDS = {"CUDA": "nvidia", "HIP": "amd"}
 _GGML = "current device:"  # the line after "CUDA error: ..." of llama.cpp (formats.md 3.15)
 _DRIVER_OOM = " (the driver refused: memory of graphs or handles, another process, or pinned host memory)"
+_SENTENCE = re.compile(r"[,;]? +[A-Za-z]")  # "... was encountered, then restart": somebody explains
 _NEAR = 3  # lines between "terminate called" and its what()
 
 
@@ -47,8 +50,17 @@ def _read_line(line: str) -> Head | None:
     head = read_head(line)
     if head is None or head.role in {"terminate", "thc", "ancient", "warning"}:
         return head
-    raised = any(word in line[: line.find(head.text.split(": ", 1)[0])] for word in _RAISED)
-    return head if raised or head.name or by_text(_plain(head.message)) else None
+    before = line[: line.find(head.text.split(": ", 1)[0])]
+    raised = any(word in before for word in _RAISED)
+    return head if raised or head.name or _is_known(head.message, alone=not before.strip()) else None
+
+
+def _is_known(message: str, *, alone: bool) -> bool:
+    """Words of CUDA, whatever follows (formats.md 7.2); behind other words no sentence may go on."""
+    if by_text(_plain(message)):
+        return True
+    found = by_text_start(message)
+    return found is not None and (alone or not _SENTENCE.match(found[1]))
 
 
 def _build(told: Told[Head], around: Around) -> Sequence[Record] | None:
@@ -106,6 +118,8 @@ def _known(head: Head, body: Body) -> ErrorCode | None:
         return row
     if row := by_text(_plain(head.message)):
         return row
+    if found := by_text_start(head.message):
+        return found[0]
     return next((row for row in CODES if head.legacy and row.legacy == head.legacy), None)
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import CODES, ErrorCode, by_code, by_name, by_text, vendor_of
+from analyzer.faults.codes import CODES, ErrorCode, by_code, by_name, vendor_of
+from analyzer.faults.known_text import by_text_start
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, FaultSite, Line
 from analyzer.parse.source_stack import Traceback, innermost_user, traceback_before
@@ -124,7 +125,8 @@ def error_code(name: str | None, number: int | None, text: str | None) -> ErrorC
 
     Numbers up to 90 with other words are those of before CUDA 10.1 (formats.md 2).
     """
-    by_words = by_text(text) if text else None
+    found = by_text_start(text) if text else None
+    by_words = found[0] if found else None
     if name and (row := by_name(name)):
         return row
     if by_words or number is None:

@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Line, Reading
+from analyzer.parse.answers import is_answer
 from analyzer.parse.source_stack import CHAIN, HEADER, Traceback, innermost_user, parse_traceback
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
@@ -93,6 +94,8 @@ def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
     after = after_line(fetch, first, _BODY_LINES)
     if first.time_ns is None:  # a record with a time is no line of the exception's text
         after = list(takewhile(lambda line: line.time_ns is None, after))
+    if first.level is None:  # nor is one of a logger without time, such as uvicorn's
+        after = list(takewhile(lambda line: line.level is None, after))
     after = list(takewhile(lambda line: not line.text.startswith(_TRAILER), after))
     lines += [(line.number, text) for line in after for text in line.text.split("\n")]
     trace = parse_traceback([text for _, text in lines])
@@ -100,9 +103,17 @@ def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
 
 
 def _lines(rows: pl.DataFrame) -> Iterator[Line]:
-    columns = rows.select("source", "line", "text", "process", "time_ns", "rank")
-    for source, number, text, process, time_ns, rank in columns.iter_rows():
-        yield Line(source=source, number=number, text=text, process=process, time_ns=time_ns, rank=rank)
+    columns = rows.select("source", "line", "text", "process", "time_ns", "rank", "level")
+    for source, number, text, process, time_ns, rank, level in columns.iter_rows():
+        yield Line(
+            source=source,
+            number=number,
+            text=text,
+            process=process,
+            time_ns=time_ns,
+            rank=rank,
+            level=level,
+        )
 
 
 def _from_header(text: str) -> list[str]:
@@ -140,6 +151,8 @@ def _is_last_word(block: _Block, fetch: Fetch) -> bool:
         for line in fetch.after(last, block.first.process, 2 * _LAST_LINES + 1)
         if line.text.strip() and not line.text.startswith(_TRAILER)
     ]
+    if any(is_answer(line.text) for line in after):  # uvicorn prints no time
+        return False
     stamped = block.first.time_ns is not None
     return len(after) <= _LAST_LINES and (stamped or all(line.time_ns is None for line in after))
 

@@ -1,0 +1,126 @@
+"""Errors that the program survived: it answered requests afterwards, and nothing failed after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from analyzer.diagnosis.knowledge import Knowledge
+from analyzer.faults.kernel_log import is_kernel_log
+from analyzer.faults.roles import RoleDecision
+from analyzer.faults.sticky import is_death, is_sticky, is_victim
+from analyzer.model import FaultRecord
+from analyzer.parse.answers import ANSWERED, is_answer
+from analyzer.schema import Conclusion
+
+_REFUSED = (" 500 Internal Server Error", " 503 Service Unavailable")
+_EXIT = "[RECORD] EXIT "
+_STEP = "step "
+# Without a time such a line may come from a buffer that was flushed at exit (formats.md 7.6).
+_STEP_VALUE = re.compile(r"step [0-9]+\b.*[0-9]")
+
+
+class Survival(msgspec.Struct, frozen=True, kw_only=True):
+    """What the process of one fault did after its last one. ``steps``: with a value printed."""
+
+    answers: int
+    steps: int
+
+    @property
+    def words(self) -> str:
+        """``it answered 3 requests afterwards``."""
+        said = [
+            f"{verb} {count} {what}{'s' * (count != 1)}"
+            for verb, count, what in (
+                ("answered", self.answers, "request"),
+                ("finished", self.steps, "step"),
+            )
+            if count
+        ]
+        return f"an error that the program survived: it {' and '.join(said)} afterwards"
+
+
+def demote_survived(known: Knowledge, roles: Sequence[RoleDecision]) -> list[RoleDecision]:
+    """The roles; no root where every process with a fault went on working after its last one.
+
+    Sticky faults, deaths and lost peers are never survived, whatever other threads still print.
+    """
+    records = known.records
+    roots = [index for index, role in enumerate(roles) if role.role == "root"]
+    if not roots or any(_is_fatal(record) for record in records):
+        return list(roles)
+    last: dict[tuple[int, str], FaultRecord] = {}
+    for record in records:
+        before = last.get((record.source, record.process))
+        if before is None or record.last_line > before.last_line:
+            last[record.source, record.process] = record
+    survivals = {key: _survival(known, record) for key, record in last.items()}
+    decided = list(roles)
+    for index in roots:
+        survival = survivals[records[index].source, records[index].process]
+        if survival is None or None in survivals.values():
+            return list(roles)
+        decided[index] = RoleDecision(role="bystander", reason=survival.words)
+    return decided
+
+
+def with_survived(
+    conclusion: Conclusion,
+    records: Sequence[FaultRecord],
+    before: Sequence[RoleDecision],
+    now: Sequence[RoleDecision],
+) -> Conclusion:
+    """The conclusion of a log without a root fault: it mentions the errors that were survived."""
+    notes = [
+        f"line {record.line}: {role.reason} ({record.text.splitlines()[0]})"
+        for record, old, role in zip(records, before, now, strict=True)
+        if old.role == "root" and role.role != "root"
+    ]
+    if not notes:
+        return conclusion
+    return msgspec.structs.replace(
+        conclusion,
+        statement="No fault found that ended the program: it went on working after the errors in the log.",
+        notes=[*notes, *conclusion.notes],
+    )
+
+
+def _is_fatal(record: FaultRecord) -> bool:
+    return (
+        is_sticky(record)
+        or is_death(record)
+        or is_victim(record)
+        or is_kernel_log(record)
+        or record.relayed
+        or record.site == "device"
+        or record.kind in {"nan", "input_check"}
+    )
+
+
+def _survival(known: Knowledge, fault: FaultRecord) -> Survival | None:
+    """What came after the last fault of a process; null = nothing shows that it went on."""
+    reader = known.readers[fault.source]
+    rows = reader.matching([ANSWERED, *_REFUSED, _EXIT, _STEP])
+    rows = rows.filter(pl.col("line") > fault.last_line)
+    own = rows.filter(pl.col("process") == fault.process)
+    answers = {row["line"] for row in own.iter_rows(named=True) if is_answer(row["text"])}
+    steps = [
+        row
+        for row in own.filter(pl.col("text").str.starts_with(_STEP)).iter_rows(named=True)
+        if _STEP_VALUE.match(row["text"]) and _is_later(known, fault, row["line"])
+    ]
+    done = max([*answers, *(row["line"] for row in steps)], default=0)
+    text = pl.col("text")
+    failed = text.str.contains_any(list(_REFUSED)) & (pl.col("line") > done)
+    died = text.str.starts_with(_EXIT) & ~text.str.contains(r"\bcode=0\b")
+    if not done or rows.filter(failed | died).height:
+        return None
+    return Survival(answers=len(answers), steps=len(steps))
+
+
+def _is_later(known: Knowledge, fault: FaultRecord, number: int) -> bool:
+    times = [line.time_ns for line in known.readers[fault.source].lines(number, number)]
+    return fault.time_ns is not None and any(time is not None and time > fault.time_ns for time in times)

@@ -1,0 +1,45 @@
+"""Values of requests and settings that servers log in quotes: not text of the process itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import polars as pl
+
+_LEVELS = ("INFO", "DEBUG", "TRACE")  # an error is logged as one, even if it quotes the prompt
+_KEY = r"""\b(?:\w*prompt|messages|inputs?|args)["']?(?:=|:\s?)(?:["'\[{]|\w+\()|\bNamespace\("""
+_OPENS = re.compile(_KEY)
+# A string after a word is an apostrophe; without an end (cut off) it goes on to the end of the record.
+_STRING = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*(?:'|\\?$)|"(?:[^"\\]|\\.)*(?:"|\\?$))""", re.DOTALL)
+
+
+def quoted_only(gated: pl.DataFrame, literals: Sequence[str]) -> list[int]:
+    """Lines whose literals all stand inside the quoted value of a logged request or setting.
+
+    Args:
+        gated: ``LINES``; a record with line ends inside gives several rows of one line.
+        literals: All gates.
+    """
+    told = pl.col("level").is_in(_LEVELS).fill_null(value=False)
+    opened = gated.filter(told & pl.col("text").str.contains(_KEY))["line"].unique()
+    if opened.is_empty():
+        return []
+    rows = gated.filter(pl.col("line").is_in(opened.implode()))
+    text = pl.col("text")
+    records = rows.group_by("line", maintain_order=True).agg(
+        text.filter(told).str.join("\n"),
+        text.filter(~told).str.join("\n").alias("glued"),  # a progress bar, or the record of another writer
+    )
+    kept = [(line, f"{without_quoted(own)}\n{glued}") for line, own, glued in records.iter_rows()]
+    frame = pl.DataFrame(kept, schema={"line": pl.UInt32, "rest": pl.String}, orient="row")
+    return frame.filter(~pl.col("rest").str.contains_any(list(literals)))["line"].to_list()
+
+
+def without_quoted(text: str) -> str:
+    """The text without the strings behind the first key of a request (``prompt: '...'``)."""
+    found = _OPENS.search(text)
+    if found is None:
+        return text
+    at = found.end() - 1  # the quote itself may be the last character of the key
+    return text[:at] + _STRING.sub("''", text[at:])

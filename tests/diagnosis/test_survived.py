@@ -1,0 +1,76 @@
+"""An error behind which the process answered requests is not what ended the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analyzer.pipeline import analyze
+from analyzer.schema import Result
+
+TRACE = [
+    "Traceback (most recent call last):",
+    '  File "/srv/app.py", line 10, in generate',
+    "    y = model(x)",
+]
+OOM = [*TRACE, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."]
+IMA = [*TRACE, "torch.AcceleratorError: CUDA error: an illegal memory access was encountered"]
+OK = 'INFO:     127.0.0.1:50000 - "POST /v1/completions HTTP/1.1" 200 OK'
+HEALTH = 'INFO:     127.0.0.1:50000 - "GET /health HTTP/1.1" 200 OK'
+FAILED = 'INFO:     127.0.0.1:50000 - "POST /v1/completions HTTP/1.1" 500 Internal Server Error'
+END = "INFO:     Finished server process [12]"
+
+
+def result(folder: Path, *lines: str) -> Result:
+    path = folder / "input.log"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return analyze([str(path)])
+
+
+def roles(found: Result) -> list[str]:
+    return [fault.role for fault in found.faults]
+
+
+def test_server_that_answers_on_survived(tmp_path: Path) -> None:
+    found = result(tmp_path, OK, *OOM, FAILED, "INFO:server:retry with batch 32 succeeded", OK, OK, OK, END)
+    assert roles(found) == ["bystander"]
+    assert found.faults[0].role_reason.endswith("it answered 3 requests afterwards")
+    assert found.conclusion.confidence == "none"
+    assert "survived" in found.conclusion.notes[0]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [OK, *OOM],
+        [OK, *OOM, HEALTH, HEALTH, END],
+        [*OOM, OK, FAILED],
+        [*OOM, OK, "[RECORD] EXIT signal=SIGKILL code=137 duration_s=12.3"],
+        [*OOM, OK, *OOM],
+        [*OOM, "step 1 0.25", "step 2 0.25"],  # a buffer that was flushed at exit
+        [*OOM, OK, *IMA],
+        [*IMA, OK, OK],  # a lost context: others print, this one is dead
+        [*OOM, "(APIServer pid=7) " + OK],  # another process
+    ],
+)
+def test_root_stays_where_something_failed_afterwards_or_nothing_worked(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    assert "root" in roles(result(tmp_path, *lines))
+
+
+def test_stamped_steps_show_that_the_program_went_on(tmp_path: Path) -> None:
+    at = [f"2026-01-01T00:00:0{n}.000000000Z " for n in range(3)]
+    lines = [at[0] + text for text in OOM]
+    found = result(tmp_path, *lines, at[1] + "step 1 0.25", at[2] + "step 2 0.25")
+    assert roles(found) == ["bystander"]
+    assert found.faults[0].role_reason.endswith("it finished 2 steps afterwards")
+
+
+def test_answers_of_uvicorn_end_the_text_of_an_exception(tmp_path: Path) -> None:
+    lines = ["ERROR:    Exception in ASGI application", *TRACE, "RuntimeError: Response content longer"]
+    assert not result(tmp_path, *lines, OK).faults
+    assert result(tmp_path, *lines, HEALTH).faults
+    (fault,) = result(tmp_path, *lines).faults
+    assert fault.text == "RuntimeError: Response content longer"
