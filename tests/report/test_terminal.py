@@ -41,7 +41,7 @@ def test_late_report_is_not_to_be_believed_and_says_why() -> None:
     assert "illegal_address · CUDA 700 CUDA_ERROR_ILLEGAL_ADDRESS · gpu:0 · line 6926" in text
     assert "reported at: /srv/app/max_steps.py:50 in main" in text
     assert "do not believe it: the fault is older than its report (met by a copy to the host" in text
-    assert "1 later report, caused by this one" in text
+    assert "1 report caused by this one" in text
 
 
 def test_exact_report_is_to_be_believed() -> None:
