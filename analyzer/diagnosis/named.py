@@ -17,6 +17,8 @@ from analyzer.suspects.join import ops_with_stacks
 from analyzer.suspects.rank import named
 from analyzer.timeline.facts import gather_facts, op_ref, user_frame
 
+_HOST_CODE = "python_traceback"
+
 
 def names_a_launch(fault: FaultRecord) -> bool:
     """The text names a kernel, or the Python line that launched one (observed.md 21)."""
@@ -136,8 +138,11 @@ def _is_nan_check(op: OpFacts) -> bool:
 
 
 def _producer_of_fault(fault: FaultRecord) -> OpFacts | None:
-    """Known by its label; a check that compiled code makes itself stands under the line that called it."""
-    compiled = fault.kernel is None and fault.python is not None
+    """Known by its label; a check that compiled code makes itself stands under the line that called it.
+
+    A check in eager code (torch.multinomial) names its own line, not that of the producer.
+    """
+    compiled = fault.kernel is None and fault.python is not None and fault.witness != _HOST_CODE
     if not fault.stacks and not compiled:
         return None
     facts = facts_of_fault(fault)

@@ -13,6 +13,8 @@ from analyzer.schema import Conclusion
 
 _RANKS_SHOWN = 16
 _PEER_KINDS = frozenset({"hang_timeout", "peer_lost"})
+_CHECKER = "_assert_async"
+_PROBABILITIES = "probability tensor contains"
 _NODE = "GPU node-"
 
 
@@ -25,6 +27,7 @@ def with_notes(conclusion: Conclusion, known: Knowledge, root: FaultRecord) -> C
     notes = [*conclusion.notes, *_of_hardware(hardware), *_of_kernel_log(known.records, root, hardware)]
     notes.extend(_of_ranks(known.collectives, root))
     notes.extend(_of_nodes(root))
+    notes.extend(_of_checker(root))
     cause = "hardware" if hardware else conclusion.cause_class
     return msgspec.structs.replace(conclusion, cause_class=cause, notes=notes)
 
@@ -90,6 +93,21 @@ def _progress(state: CollectiveState) -> str:
     enqueued = f", last enqueued {state.enqueued}" if state.enqueued is not None else ""
     completed = f", last completed {state.completed}" if state.completed is not None else ""
     return f"{at}{enqueued}{completed} (line {state.line})"
+
+
+def _of_checker(root: FaultRecord) -> list[str]:
+    """PyTorch's assert kernels look at values that other kernels made: a messenger, like a NaN check."""
+    place = (root.location.function if root.location else None) or ""
+    if root.kind == "device_assert" and _CHECKER in place and _PROBABILITIES not in root.text:
+        return [f"{place} only checks a condition: what made the values that it looked at ran before it"]
+    if _PROBABILITIES not in root.text:
+        return []
+    who = place if _CHECKER in place else "the sampler"
+    made = "the NaN, infinity or negative number was made upstream (logits, temperature, softmax)"
+    return [
+        f"{who} only checks: {made}",
+        "torch.isfinite(logits).all() before the softmax tells on which side of it the values went bad",
+    ]
 
 
 def _of_nodes(root: FaultRecord) -> list[str]:

@@ -78,11 +78,13 @@ def _code(  # noqa: PLR0917  (the columns of the table)
     )
 
 
-def _capture(code: int, runtime: str, driver: str, text: str, meaning: str) -> ErrorCode:
+def _capture(  # noqa: PLR0917  (the columns of the table)
+    code: int, runtime: str, driver: str, text: str, meaning: str, site: SiteClass = "A"
+) -> ErrorCode:
     """A row about stream capture; HIP took over the runtime's names."""
     step = "find the first error inside the capture region"
     return _code(
-        code, runtime, driver, runtime, text, "invalid_argument", "A", meaning=meaning, next_step=step
+        code, runtime, driver, runtime, text, "invalid_argument", site, meaning=meaning, next_step=step
     )
 
 
@@ -284,7 +286,7 @@ CODES: tuple[ErrorCode, ...] = (
     ),
     _capture(
         901, "StreamCaptureInvalidated", "STREAM_CAPTURE_INVALIDATED",
-        "operation failed due to a previous error during capture", "an earlier error ended the capture",
+        "operation failed due to a previous error during capture", "an earlier error ended the capture", "C",
     ),
     _capture(
         902, "StreamCaptureMerge", "STREAM_CAPTURE_MERGE",

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.faults.first import seconds_between
+from analyzer.faults.sticky import is_sticky
 from analyzer.faults.xids import XidReading, by_name
 from analyzer.model import FaultRecord
 from analyzer.schema import Role
 
 _SAME_EVENT_S = 600  # a watchdog reports ten minutes after the fault
 _ZONES_S = 14 * 3600 + _SAME_EVENT_S  # the largest difference between two zones
+_LATER_S = 60  # firmware that does not answer is told after its timeout of some 45 s
+_NO_DEVICE = 100
+_VERDICT = "Xid 154"  # the driver asks for a reset after faults of software too
 _FAMILY = frozenset(
     {
         "illegal_address",
@@ -72,6 +76,36 @@ def role_beside_root(record: FaultRecord, root: FaultRecord) -> tuple[Role, str]
     if root.kind in _FAMILY:
         return "cascade", f"the kernel log's side of the fault at line {root.line} ({told})"
     return "bystander", "the kernel log has a fault of another kind"
+
+
+def hardware_before(records: Sequence[FaultRecord], logged: Sequence[int], root: FaultRecord) -> int | None:
+    """The hardware message that explains the CUDA error of a program; null = there is none.
+
+    A failing GPU shows itself to the program as a late error of some kind (719, 999, 214, 700). What the
+    device said of the program's own code stands: it names a kernel, or a condition in it.
+
+    Args:
+        records: All faults.
+        logged: Indices of the driver's messages, by line.
+        root: The fault that would be root without them.
+    """
+    lost = is_sticky(root) or root.code == _NO_DEVICE or root.kind in {"ecc_error", "device_lost"}
+    if not lost or root.site == "device" or root.vendor == "amd":
+        return None
+    joined = [index for index in logged if role_beside_root(records[index], root)[0] == "cascade"]
+    software = [index for index in joined if reading_of(records[index]) == "software"]
+    for index in joined:
+        record = records[index]
+        caused = record.name == _VERDICT and any(before < index for before in software)
+        if reading_of(record) == "hardware" and not caused and not _long_after(record, root):
+            return index
+    return None
+
+
+def _long_after(record: FaultRecord, root: FaultRecord) -> bool:
+    """A message that came when the program had failed already; two logs can stand in different zones."""
+    passed = seconds_between(root, record)
+    return passed is not None and record.source == root.source and passed > _LATER_S
 
 
 def _beside_logged(record: FaultRecord, root: FaultRecord) -> tuple[Role, str]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.faults.first import first_unit, seconds_between, who
-from analyzer.faults.kernel_log import first_of_kernel_log, is_kernel_log, role_beside_root
+from analyzer.faults.kernel_log import (
+    first_of_kernel_log,
+    hardware_before,
+    is_kernel_log,
+    role_beside_root,
+)
 from analyzer.faults.sticky import is_death, is_sticky, is_victim
 from analyzer.faults.units import build_units
 from analyzer.model import FaultRecord
@@ -48,8 +53,10 @@ def assign_roles(records: Sequence[FaultRecord]) -> list[RoleDecision]:
             decisions[index] = _other_root(records[index], records[first])
     logged = [index for index, record in enumerate(records) if is_kernel_log(record)]
     root = first if roots or not logged else first_of_kernel_log(records, logged)
+    if roots and (cause := hardware_before(records, logged, records[first])) is not None:
+        root, decisions[first] = cause, _of_hardware(records[cause])
     for index in logged:
-        decisions[index] = _logged(records[index], records[root], is_root=index == root)
+        decisions[index] = _logged(records[index], records[root], is_root=index == root, explains=bool(roots))
     return [decisions[index] for index in range(len(records))]
 
 
@@ -178,8 +185,16 @@ def _other_root(record: FaultRecord, first: FaultRecord) -> RoleDecision:
     return RoleDecision(role="bystander", reason=reason)
 
 
-def _logged(record: FaultRecord, root: FaultRecord, *, is_root: bool) -> RoleDecision:
-    """A message of the kernel driver is root only where no program tells of a fault."""
+def _of_hardware(cause: FaultRecord) -> RoleDecision:
+    """The error of a program whose GPU failed."""
+    reason = f"the hardware fault at line {cause.line} ({cause.name}) made the calls of the program fail"
+    return RoleDecision(role="cascade", reason=reason, after_sticky=True)
+
+
+def _logged(record: FaultRecord, root: FaultRecord, *, is_root: bool, explains: bool) -> RoleDecision:
+    """A message of the kernel driver is root where no program tells of a fault, or where the GPU failed."""
+    if is_root and explains:
+        return RoleDecision(role="root", reason="the GPU failed: what programs report is its consequence")
     if is_root:
         return RoleDecision(role="root", reason="first fault in the kernel log, and no program tells of one")
     role, reason = role_beside_root(record, root)

@@ -22,6 +22,7 @@ _LAUNCH_TIME_KINDS = frozenset(
     }
 )
 
+_ENDED_CAPTURE = 901
 _HARDWARE_KINDS = frozenset({"ecc_error", "device_lost"})
 _ELSEWHERE = frozenset({"hang_timeout", "peer_lost"})  # class D of formats.md 1: a consequence
 
@@ -41,10 +42,8 @@ def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> Tr
         return TrustDecision(trust="exact", reason=f"the device itself names it ({record.witness})")
     if after_sticky:
         return TrustDecision(trust="late", reason="an earlier sticky error poisons every later call")
-    if record.kind in _ELSEWHERE and record.code is None:
-        return TrustDecision(
-            trust="late", reason="it tells that something failed elsewhere, perhaps on another rank"
-        )
+    if (elsewhere := _says_elsewhere(record)) is not None:
+        return TrustDecision(trust="late", reason=elsewhere)
     if record.site == "launch_serialised":
         return TrustDecision(
             trust="exact",
@@ -59,6 +58,15 @@ def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> Tr
     if record.code is not None and (known := by_code(record.code)) and known.site == "A":
         return TrustDecision(trust="exact", reason=f"code {record.code} is returned by the launch itself")
     return TrustDecision(trust="late", reason=_why_late(record))
+
+
+def _says_elsewhere(record: FaultRecord) -> str | None:
+    """The text itself tells of another failure; null = it does not."""
+    if record.code == _ENDED_CAPTURE:
+        return "it says itself that an earlier error ended the capture"
+    if record.kind in _ELSEWHERE and record.code is None:
+        return "it tells that something failed elsewhere, perhaps on another rank"
+    return None
 
 
 def _of_kernel_log(record: FaultRecord) -> TrustDecision:

@@ -134,10 +134,10 @@ TRANSPORT: tuple[Layer, ...] = (
     Layer(
         name="docker_json",
         opens=(BRACE,),
-        gate=r'\{"log":"',
+        gate=r'\{ ?"log": ?"',
         pattern=(
-            rf'^\{{"log":"(?P<msg>{STRING})","stream":"(?P<stream>stdout|stderr)",(?:"attrs":\{{.*\}},)?'
-            rf'"time":"{DAY}T{TIME}(?:\.{FRAC})?{ZONE}"\}}\s*$'
+            rf'^\{{ ?"log": ?"(?P<msg>{STRING})", ?"stream": ?"(?P<stream>stdout|stderr)", ?'
+            rf'(?:"attrs": ?\{{.*\}}, ?)?"time": ?"{DAY}T{TIME}(?:\.{FRAC})?{ZONE}" ?\}}\s*$'
         ),
     ),
     Layer(

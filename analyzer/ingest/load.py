@@ -25,7 +25,7 @@ from analyzer.ingest.source import Source
 _REPEATED = 4  # repeats of a line from which on looking for distinct ones pays
 _CRI_PART = re.compile(rb"(?m)^\S+ (?:stdout|stderr) [FP] ")
 _CRI_PARTIALS = (" stdout P ", " stderr P ")
-_DOCKER_JSON = re.compile(rb'(?m)^\{"log":"')
+_DOCKER_JSON = re.compile(rb'(?m)^\{ ?"log": ?"')
 _HEAD = r"^\[OP\] (?:LAUNCH|COMPLETE) "
 _UNCLEAN = r"[\x1b\r\x00]|.\[OP\] "  # control characters, or a second record in the line
 

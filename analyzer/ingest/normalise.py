@@ -33,8 +33,8 @@ _DECODE: dict[str, Callable[[bytes, str, bool], tuple[str, int]]] = {
 }
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT\S+ (stdout|stderr) )([PF])(?: |$)")
-_DOCKER_HEAD = '{"log":"'
-_DOCKER_TAIL = '","stream":"'  # inside the text its quotes would be escaped
+_DOCKER_HEAD = re.compile(r'\{ ?"log": ?"')
+_DOCKER_TAIL = re.compile(r'", ?"stream": ?"')  # inside the text its quotes would be escaped
 
 
 class RewriteNotes(Value):
@@ -264,16 +264,15 @@ def _read_cri(line: str) -> _Part | None:
 
 
 def _read_docker(line: str) -> _Part | None:
-    if not line.startswith(_DOCKER_HEAD):
+    head = _DOCKER_HEAD.match(line)
+    tail = _DOCKER_TAIL.search(line, head.end()) if head else None
+    if head is None or tail is None:
         return None
-    end = line.find(_DOCKER_TAIL, len(_DOCKER_HEAD))
-    if end < 0:
-        return None
-    stream, quote, _ = line[end + len(_DOCKER_TAIL) :].partition('"')
+    stream, quote, _ = line[tail.end() :].partition('"')
     if not quote:
         return None
-    body = line[len(_DOCKER_HEAD) : end]
-    return _Part(_DOCKER_HEAD, body, line[end:], stream, _ends_line(body))
+    body = line[head.end() : tail.start()]
+    return _Part(head.group(), body, line[tail.start() :], stream, _ends_line(body))
 
 
 def _ends_line(body: str) -> bool:

@@ -27,6 +27,8 @@ _ADVICE = (" If reserved ", " See documentation", "  See documentation", "If res
 _RAISE = " raise "
 _OTHERS_SHARE = 0.25  # other processes hold so much of the device: they are worth a word
 _POOLS_SHARE = 0.5
+_UNUSED_SHARE = 0.03
+_UNUSED_REQUESTS = 2
 _CLAUSE_ENDS = (". ", "; ", "B ", "B, ", "s ")  # of a sentence, of a size
 _APIS = {"CUDA": "nvidia", "HIP": "amd"}
 
@@ -64,9 +66,9 @@ class OomText(Value):
         asked = f"{show(self.requested)} asked for ({self.requested} bytes)"
         if self.allowed is not None and (self.allocated is None or self._above_limit()):
             return f"{asked}: the limit of the process, {show(self.allowed)}, is used up"
-        if self.unallocated is not None and self.unallocated >= self.requested:
+        if self._is_fragmented():
             return (
-                f"{asked}: fragmentation, {show(self.unallocated)} are reserved and unused,"
+                f"{asked}: fragmentation, {show(self.unallocated or 0)} are reserved and unused,"
                 " but in pieces or pools that do not fit"
             )
         if self.free is not None and self.free >= self.requested:
@@ -74,6 +76,12 @@ class OomText(Value):
         if self.free is not None:
             return f"{asked}, {show(self.free)} free: exhausted"
         return asked
+
+    def _is_fragmented(self) -> bool:
+        """A few MiB of rest are in every pool: what is unused has to be a share of the device."""
+        unused = self.unallocated or 0
+        enough = unused >= _UNUSED_REQUESTS * (self.requested or 0)
+        return unused > 0 and enough and unused >= _UNUSED_SHARE * (self.total or 0)
 
     def _above_limit(self) -> bool:
         used = (self.allocated or 0) + (self.unallocated or 0)
@@ -145,7 +153,7 @@ def _read(printer: Printer, text: str) -> OomText:
         total=_first(sizes, "total"),
         free=_first(sizes, "free"),
         own=_first(sizes, "own"),
-        others=sum(sizes["other"]) if "other" in sizes else None,
+        others=_others(sizes),
         allocated=_first(sizes, "allocated") if "allocated" in sizes else _nth(counts, 1),
         unallocated=_unallocated(sizes),
         pools=_first(sizes, "pools"),
@@ -186,6 +194,20 @@ def _nth(counts: list[int], at: int) -> int | None:
 def _limit(counts: list[int]) -> int | None:
     """CuPy's limit; 0 = it has none."""
     return _nth(counts, 2) or None
+
+
+def _others(sizes: dict[str, list[int]]) -> int | None:
+    """What other processes hold. In a container the driver counts the process itself among them.
+
+    Its pid outside is another one: together they would then hold more than the device has.
+    """
+    held = sizes.get("other", [])
+    total = _first(sizes, "total")
+    mine = (_first(sizes, "allocated") or 0) + (_unallocated(sizes) or 0)
+    if total is not None and mine + sum(held) > total and (own := [one for one in held if one >= mine]):
+        held = list(held)
+        held.remove(min(own))
+    return sum(held) if held else None
 
 
 def _unallocated(sizes: dict[str, list[int]]) -> int | None:

@@ -29,6 +29,9 @@ _SUFFIXES = (".cu:", ".cuh:", ".py:", ".h:", ".hpp:", ".cpp:", ".cc:", ".hip:", 
 _GLUE = " ]|\t>"  # what a progress bar or another writer ends with
 _C10 = ("Device-side assertion tracking ", "Device-side assertions ")  # advice at the end of c10 texts
 _AXES = ("bx", "by", "bz", "tx", "ty", "tz")
+_MANY = 200  # asserts of one process that are told apart; a test of all bounds prints thousands
+_MANY_TEXTS = 2000  # texts of one process that are read; a progress bar before an assert makes new ones
+_CHECKERS = ("_assert_async",)  # kernels that look at values of others: messengers
 _NO_NAME = frozenset({"unknown", "operator()", ""})
 # Words of function or expression -> what the op does, as a person calls it (formats.md 3.2).
 _FAMILIES: tuple[tuple[str, str], ...] = (
@@ -59,6 +62,7 @@ class _Group(msgspec.Struct):
     lines: list[int]
     low: list[int | None]
     high: list[int | None]
+    texts: int = 1
 
 
 class _Assert(msgspec.Struct, frozen=True):
@@ -77,6 +81,7 @@ class _Assert(msgspec.Struct, frozen=True):
 
 
 ReadGroup = Callable[[_Group], _Assert]
+_FURTHER = ("", 0, "", "")
 _Found = dict[tuple[str, tuple[str, int, str, str]], tuple[_Assert, _Group]]
 
 
@@ -113,11 +118,19 @@ def _take(
         return
     reading.parsed.extend(group.lines)
     key = (group.process, told.key)
+    if key not in found and (group.texts > 1 or _told(found, group.process) >= _MANY):
+        key = (group.process, _FURTHER)
     if key not in found:
         found[key] = told, group
         return
+    if key[1] == _FURTHER:
+        told, group = found[key][0], msgspec.structs.replace(group, texts=group.texts + found[key][1].texts)
     seen, lines = found[key]
     found[key] = (told if len(told.path) < len(seen.path) else seen), _join(lines, group)
+
+
+def _told(found: _Found, process: str) -> int:
+    return sum(1 for key in found if key[0] == process) if len(found) >= _MANY else 0
 
 
 def _groups(frame: pl.DataFrame) -> Iterator[_Group]:
@@ -159,6 +172,25 @@ def _folded(rows: pl.DataFrame) -> Iterator[_Group]:
         pl.concat_list(pl.col(name).min() for name in _AXES).alias("low"),
         pl.concat_list(pl.col(name).max() for name in _AXES).alias("high"),
     )
+    grouped = grouped.with_columns(pl.lit(1).alias("texts"))
+    order = pl.int_range(pl.len()).over("source", "process")
+    for part in (grouped.filter(order < _MANY_TEXTS), _together(grouped.filter(order >= _MANY_TEXTS))):
+        yield from _converted(part)
+
+
+def _together(grouped: pl.DataFrame) -> pl.DataFrame:
+    """All groups of a process as one, with the text of the first."""
+    axes = range(len(_AXES) // 2 * 2)
+    return grouped.group_by("source", "process", maintain_order=True).agg(
+        pl.col("head", "tail", "rank", "time_ns").first(),
+        pl.col("lines").explode().sort(),
+        pl.concat_list(pl.col("low").list.get(at).min() for at in axes).alias("low"),
+        pl.concat_list(pl.col("high").list.get(at).max() for at in axes).alias("high"),
+        pl.len().alias("texts"),
+    )
+
+
+def _converted(grouped: pl.DataFrame) -> Iterator[_Group]:
     for row in grouped.iter_rows(named=True):
         yield msgspec.convert(row, _Group)
 
@@ -193,6 +225,7 @@ def _join(one: _Group, other: _Group) -> _Group:
     return msgspec.structs.replace(
         one,
         lines=sorted([*one.lines, *other.lines]),
+        texts=max(one.texts, other.texts),
         low=[_least(pair) for pair in zip(one.low, other.low, strict=True)],
         high=[_most(pair) for pair in zip(one.high, other.high, strict=True)],
     )
@@ -210,6 +243,8 @@ def _record(told: _Assert, group: _Group) -> FaultRecord:
     """The record of all lines of one assert; the 710 that a host call reports afterwards is its cascade."""
     kernel = _kernel(told.function)
     family = next((name for word, name in _FAMILIES if _mentions(told, word)), None)
+    said = f" [{family}]" if family else ""
+    said += f"; one of {group.texts} further asserts, not told apart" if group.texts > 1 else ""
     where = f"{told.path}:{told.line}: {told.function + ': ' if told.function else ''}"
     return FaultRecord(
         source=group.source,
@@ -217,7 +252,7 @@ def _record(told: _Assert, group: _Group) -> FaultRecord:
         line=group.lines[0],
         last_line=group.lines[-1],
         block_first=group.lines[0],
-        text=f"{where}Assertion `{told.expression}` failed{_who(group)}{f' [{family}]' if family else ''}",
+        text=f"{where}Assertion `{told.expression}` failed{_who(group)}{said}",
         witness=NAME,
         kind="device_assert",
         site="device",
@@ -238,8 +273,13 @@ def _mentions(told: _Assert, word: str) -> bool:
 
 
 def _kernel(function: str) -> str | None:
-    """The function without its types; null = a lambda, or not told."""
-    if "lambda" in function or "operator()" in function or function in _NO_NAME:
+    """The function without its types; null = a lambda, a kernel that only checks, or not told."""
+    if (
+        any(word in function for word in _CHECKERS)
+        or "lambda" in function
+        or "operator()" in function
+        or function in _NO_NAME
+    ):
         return None
     name = function.replace("(anonymous namespace)::", "").split("(", 1)[0].split("<", 1)[0]
     return name.split(" ")[-1].rsplit("::", 1)[-1] or None

@@ -34,6 +34,7 @@ _SURVIVED = (
 )
 _TRAILER = "[RECORD] "  # what ``trace-analyze record`` adds when the command has ended
 _NO_FAULT = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
+_PROBABILITIES = "probability tensor contains either "  # torch.multinomial looked at what others made
 _KINDS: dict[str, FaultKind] = {
     "MemoryError": "out_of_memory",
     "ModuleNotFoundError": "configuration",
@@ -176,7 +177,7 @@ def _fault(block: _Block) -> FaultRecord | None:
         block_first=block.first.number,
         text=said,
         witness=NAME,
-        kind=_KINDS.get(name, "unknown"),
+        kind="nan" if _PROBABILITIES in trace.text else _KINDS.get(name, "unknown"),
         site="host",
         rank=block.first.rank,
         time_ns=block.first.time_ns,

@@ -20,6 +20,8 @@ LAUNCHER, RESOURCES = "Triton Error [", "out of resource: "
 COMPILER, PASSES = "triton.compiler.errors.", "PassManager::run failed"
 _RULES = ((LAUNCHER, "launcher"), (RESOURCES, "resources"), (COMPILER, "compilation"), (PASSES, "passes"))
 _VENDORS = {"CUDA": "nvidia", "HIP": "amd"}
+# Inductor prints why a candidate of its autotuning cannot run, and goes on with the others.
+_REJECTED = (" for benchmark choice ", "Ignoring this choice")
 _SOURCE_LINES = 60  # of the kernel that a compilation error shows
 _RUNTIME = ("triton/runtime/", "triton/backends/", "triton/compiler/", "torch/_inductor/runtime/")
 
@@ -44,10 +46,20 @@ def _read_line(line: str) -> _Text | None:
         at = line.find(literal)
         if at >= 0:
             text = line[at:].rstrip()
+            end = min((where for word in _REJECTED if (where := text.find(word)) > 0), default=-1)
+            if end > 0 and not _is_fatal(rule, text[:end]):
+                return _Text("rejected", text, "")
+            text = text[:end].rstrip() if end > 0 else text
             fields = _fields(rule, text)
             code = int(fields["INT"]) if rule == "launcher" and "INT" in fields else None
             return _Text(rule, text, fields.get("MESSAGE", "").strip(), fields.get("API"), code)
     return None
+
+
+def _is_fatal(rule: str, text: str) -> bool:
+    """Whether the candidate took the context with it: then its error is the first of a crash."""
+    known = by_text(_fields(rule, text).get("MESSAGE", "")) if rule == "launcher" else None
+    return rule == "launcher" and (known is None or known.sticky)
 
 
 def _fields(rule: str, text: str) -> dict[str, str]:
@@ -62,6 +74,8 @@ def _fields(rule: str, text: str) -> dict[str, str]:
 
 def _build(told: Told[_Text], around: Around) -> Sequence[Record]:
     text = told.value
+    if text.rule == "rejected":
+        return []
     fault = _launcher(text, around) if text.rule == "launcher" else _compiler(text, around)
     return [fault_of(told, around, fault)]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from analyzer.faults.kernel_log import joined_hardware, pid_of, reading_of
 from analyzer.faults.roles import assign_roles
 from analyzer.faults.trust import decide_trust
-from analyzer.model import FaultRecord
+from analyzer.faults.xids import by_number
+from analyzer.model import Advice, FaultRecord
 from analyzer.schema import FaultKind, Modes
+from analyzer.suspects.next_steps import next_steps
 
 DAY_NS = 86_400 * 10**9
 NOW_NS = 20_000 * DAY_NS
@@ -149,3 +152,44 @@ def test_readings(record: FaultRecord, reading: str) -> None:
 )
 def test_pid_of_a_process_key(key: str, pid: int | None) -> None:
     assert pid_of(key) == pid
+
+
+XID_79 = logged("Xid 79", "device_lost")
+
+
+@pytest.mark.parametrize("number", [48, 63, 64, 74, 79, 92, 94, 95, 119, 120])
+def test_hardware_of_the_same_pid_is_the_root_of_a_cuda_error(number: int) -> None:
+    row = by_number(number)
+    assert row is not None
+    assert roles(logged(f"Xid {number}", row.kind), program()) == ["root", "cascade"]
+    assert roles(program(), logged(f"Xid {number}", row.kind)) == ["cascade", "root"]
+
+
+def test_what_the_driver_cleans_up_then_is_a_cascade() -> None:
+    assert roles(XID_79, program(), XID_43) == ["root", "cascade", "cascade"]
+
+
+def test_hardware_of_another_pid_or_long_after_is_no_root() -> None:
+    other = logged("Xid 79", "device_lost", process="python3 pid=8")
+    assert roles(other, program()) == ["bystander", "root"]
+    late = msgspec.structs.replace(logged("Xid 79", "device_lost", time_ns=NOW_NS + 300 * 10**9), source=0)
+    assert roles(program(time_ns=NOW_NS), late) == ["root", "cascade"]
+
+
+def test_hardware_does_not_explain_what_the_device_says_of_the_code() -> None:
+    """A failed condition in a kernel, or memory that is used up, is of the program."""
+    told = msgspec.structs.replace(program(), site="device", kind="device_assert", code=710)
+    full = msgspec.structs.replace(program(), site="host", kind="out_of_memory", code=2)
+    assert roles(XID_48, told) == ["cascade", "root"]
+    assert roles(XID_48, full) == ["cascade", "root"]
+
+
+def test_the_verdict_of_the_driver_after_a_software_fault_is_no_hardware_fault() -> None:
+    """A reset is asked for after an MMU fault too."""
+    assert roles(XID_31, logged("Xid 154", "device_lost"), program()) == ["cascade", "cascade", "root"]
+
+
+def test_hardware_asks_for_no_run_of_the_program() -> None:
+    advice = [Advice(source=0, line=1, text="x", command="CUDA_LAUNCH_BLOCKING=1")]
+    steps = next_steps(XID_79, "proven", Modes(), advice, has_ops=True)
+    assert [step.command.split(" ")[0] for step in steps] == ["nvidia-smi", "nvidia-smi"]

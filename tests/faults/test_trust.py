@@ -89,3 +89,9 @@ def test_every_decision_has_a_reason() -> None:
     for site in ("device", "launch", "launch_serialised", "sync", "host", "unknown"):
         for sticky in (False, True):
             assert decide_trust(fault(site=site), after_sticky=sticky, modes=Modes()).reason
+
+
+def test_the_end_of_a_capture_says_itself_that_another_error_came_before() -> None:
+    for site in ("launch", "sync", "host"):
+        assert trust(fault(site=site, code=901, kind="invalid_argument")) == "late"
+    assert trust(fault(site="launch", code=900, kind="invalid_argument")) == "exact"

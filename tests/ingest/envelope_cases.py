@@ -78,6 +78,12 @@ CASES: list[Case] = [
         "docker_json",
         {"stream": "stdout", **epoch("2026-01-01T00:00:00")},
     ),
+    (
+        '{"log": "a: \\"b\\"\\n", "stream": "stderr", "time": "2026-01-01T00:00:00Z"}',
+        'a: "b"',
+        "docker_json",
+        {"stream": "stderr", **epoch("2026-01-01T00:00:00")},
+    ),
     ("max-serve-1  | ready", "ready", "compose", {"process": "max-serve-1"}),
     ("\x1b[36mgpu_worker_2    | \x1b[0m  indented", "  indented", "compose", {"process": "gpu_worker_2"}),
     (

@@ -133,3 +133,23 @@ def test_a_hundred_thousand_lines_are_cheap(read: Read) -> None:
     (fault,) = faults(read(WITNESS, lines))
     assert fault.count == 100_000
     assert time.perf_counter() - began < 10
+
+
+def test_a_kernel_that_only_checks_is_not_named(read: Read) -> None:
+    """Its values were made by others (logits, softmax)."""
+    place = "/pytorch/aten/src/ATen/native/cuda/TensorCompare.cu:112: _assert_async_cuda_kernel"
+    end = "Assertion `probability tensor contains either `inf`, `nan` or element < 0` failed."
+    (fault,) = faults(read(WITNESS, [line(0, 0, place, end)]))
+    assert (fault.kind, fault.kernel, fault.state) == ("device_assert", None, None)
+
+
+def test_a_hundred_thousand_different_asserts_are_few_faults(read: Read) -> None:
+    """The first 200 are told apart, the others counted."""
+    lines = [line(n % 50, n % 32, f"/p/x.cu:{n}: k", f"Assertion `i < {n}` failed.") for n in range(100_000)]
+    began = time.perf_counter()
+    reading = read(WITNESS, lines)
+    found = faults(reading)
+    assert time.perf_counter() - began < 5
+    assert (len(found), sum(fault.count for fault in found)) == (201, 100_000)
+    assert found[-1].text.endswith("one of 99800 further asserts, not told apart")
+    assert len(reading.parsed) == 100_000

@@ -52,10 +52,8 @@ def test_numbers_are_read() -> None:
             text(pools="with 30.00 GiB allocated in private pools (e.g., CUDA Graphs), "),
             "pools of captured graphs",
         ),
-        (
-            OLD,
-            "fragmentation, 3.20 GiB",
-        ),
+        (OLD.replace("2.00 GiB", "1.00 GiB"), "fragmentation, 3.20 GiB"),
+        (OLD, "exhausted"),
     ],
 )
 def test_fragmentation_is_told_from_exhaustion(line: str, says: str) -> None:
@@ -124,3 +122,36 @@ def test_a_hundred_thousand_that_differ_only_in_numbers_are_cheap(read: Read) ->
     assert sum(record.count for record in records) == 100_000
     assert len(records) < 50
     assert time.perf_counter() - began < 15
+
+
+def test_a_rest_of_a_few_mib_is_no_fragmentation() -> None:
+    """Every pool has one; the 20 MiB asked for twice are still nothing of 80 GiB."""
+    found = read_oom(text(unused="0.02").replace("allocate 2.00 GiB", "allocate 8.00 MiB"))
+    assert found is not None
+    assert "fragmentation" not in found.reading
+
+
+CONTAINED = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+    "79.15 GiB of which 1.25 GiB is free. {others}Of the allocated memory {mine} GiB is allocated by "
+    "PyTorch, and 20.50 MiB is reserved by PyTorch but unallocated."
+)
+
+
+@pytest.mark.parametrize(
+    ("others", "mine", "held"),
+    [
+        ("Process 4021 has 77.89 GiB memory in use. ", "76.50", None),
+        (
+            "Process 9 has 30.00 GiB memory in use. Process 4021 has 47.89 GiB memory in use. ",
+            "46.50",
+            30 * GIB,
+        ),
+        ("Process 9 has 40.00 GiB memory in use. ", "30.00", 40 * GIB),
+    ],
+)
+def test_the_process_itself_is_no_other_process(others: str, mine: str, held: int | None) -> None:
+    """In a container its pid is another one; together they would hold more than the device has."""
+    found = read_oom(CONTAINED.format(others=others, mine=mine))
+    assert found is not None
+    assert found.others == held

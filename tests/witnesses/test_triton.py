@@ -85,3 +85,25 @@ def test_compile_time_is_said(read: Read) -> None:
         "    f()",
     ]
     assert "while autotuning" in fault_of(read, [HEADER, USER, "    g()", *bench, *JIT, ERROR]).text
+
+
+RESOURCES = (
+    "out of resource: shared memory, Required: 262144, Hardware limit: 232448. Reducing block sizes may help."
+)
+
+
+def test_a_candidate_that_autotuning_rejects_is_no_fault(read: Read) -> None:
+    """Inductor prints it and goes on; without these words it is a fault."""
+    reading = read(WITNESS, [f"Exception {RESOURCES} for benchmark choice TritonTemplateCaller(/tmp/x.py)"])
+    assert (reading.records, reading.losses, reading.parsed) == ([], [], [1])
+    assert fault_of(read, [f"triton.runtime.errors.OutOfResources: {RESOURCES}"]).kind == "too_many_resources"
+
+
+def test_a_candidate_that_breaks_the_context_stays_a_fault(read: Read) -> None:
+    line = f"Exception {ERROR.removeprefix('RuntimeError: ')} for benchmark choice X(/tmp/x.py)"
+    assert fault_of(read, [line]).code == 700
+
+
+def test_a_candidate_whose_launch_is_refused_is_no_fault(read: Read) -> None:
+    line = "Exception Triton Error [CUDA]: invalid argument for benchmark choice X(/tmp/x.py)"
+    assert read(WITNESS, [line]).records == []
