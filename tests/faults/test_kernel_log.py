@@ -148,7 +148,14 @@ def test_readings(record: FaultRecord, reading: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "pid"),
-    [("python3 pid=763", 763), ("pod-1/Worker pid=7 ip=10.0.0.1", 7), ("rank0", None), ("a pid=x", None)],
+    [
+        ("python3 pid=763", 763),
+        ("pod-1/Worker pid=7 ip=10.0.0.1", 7),
+        ("rank0", None),
+        ("a pid=x", None),
+        ("python3[76]", 76),
+        ("a[x]", None),
+    ],
 )
 def test_pid_of_a_process_key(key: str, pid: int | None) -> None:
     assert pid_of(key) == pid
