@@ -43,7 +43,7 @@ def reading_of(record: FaultRecord) -> XidReading:
 
 
 def pid_of(process: str) -> int | None:
-    """The pid in a process key such as ``python3 pid=763`` or syslog's ``python3[763]``; null = it has none."""
+    """The pid in a process key such as ``python3 pid=763`` or ``python3[763]``; null = it has none."""
     inside = process.rpartition("[")[2].removesuffix("]")
     if "pid=" not in process and process.endswith("]") and inside.isascii() and inside.isdigit():
         return int(inside)
