@@ -39,7 +39,7 @@ def open_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
     span = _span(known, fault, ops, reported, reader)
     launch = pl.col("launch_line")
     inside = ops.filter((launch > span.begin_line) & (launch < span.end_line)).tail(WINDOW_LIMIT)
-    before = ops.filter(launch <= span.begin_line)
+    before = _same_run(ops.filter(launch <= span.begin_line), inside)
     facts = gather_facts(inside, before, reader, known.types)
     elsewhere = {op.launch_line: why for op in facts if (why := _other_device(op, fault))}
     if len(elsewhere) == len(facts):  # no op is left that could have failed: the device was read wrongly
@@ -66,6 +66,11 @@ def open_span(ops: pl.DataFrame, inside: pl.DataFrame, facts: list[OpFacts], spa
     """
     window = _value(inside, facts, span) if facts else None
     return OpenWindow(span=span, facts=facts, window=window, cleared=_cleared(ops, span, None, []))
+
+
+def _same_run(before: pl.DataFrame, inside: pl.DataFrame) -> pl.DataFrame:
+    """Launches before the window by the same server: what one before it ran says nothing about novelty."""
+    return before.filter(pl.col("run").is_in(inside["run"].unique().implode()))
 
 
 def _other_device(op: OpFacts, fault: FaultRecord) -> str | None:

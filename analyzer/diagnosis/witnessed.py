@@ -77,7 +77,8 @@ def late_report(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
     if opened.window is None:
         why = "no launch stands before the report"
         return Finding(conclusion=conclude.undecided(fault, why), cleared=opened.cleared)
-    before = ops.filter(pl.col("launch_line") <= opened.span.begin_line).height
+    earlier = pl.col("launch_line") <= opened.span.begin_line
+    before = ops.filter(earlier & (pl.col("run") == opened.facts[-1].run)).height
     suspects = rank(opened.facts, fault, before)
     nothing = _tells_nothing(suspects, opened)
     if nothing is not None:

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import polars as pl
 
 _LEVELS = ("INFO", "DEBUG", "TRACE")  # an error is logged as one, even if it quotes the prompt
+_BARE = r"(?i)\b\w*prompt:\s+[^\s'\"\[{(]"  # the rest of the record is what a person wrote
 _KEY = r"""\b(?:\w*prompt|messages|inputs?|args)["']?(?:=|:\s?)(?:["'\[{]|\w+\()|\bNamespace\("""
 _OPENS = re.compile(_KEY)
+_OPENS_BARE = re.compile(_BARE)
 # A string after a word is an apostrophe; without an end (cut off) it goes on to the end of the record.
 _STRING = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*(?:'|\\?$)|"(?:[^"\\]|\\.)*(?:"|\\?$))""", re.DOTALL)
 
@@ -22,7 +24,7 @@ def quoted_only(gated: pl.DataFrame, literals: Sequence[str]) -> list[int]:
         literals: All gates.
     """
     told = pl.col("level").is_in(_LEVELS).fill_null(value=False)
-    opened = gated.filter(told & pl.col("text").str.contains(_KEY))["line"].unique()
+    opened = gated.filter(told & pl.col("text").str.contains(f"{_KEY}|{_BARE}"))["line"].unique()
     if opened.is_empty():
         return []
     rows = gated.filter(pl.col("line").is_in(opened.implode()))
@@ -38,6 +40,8 @@ def quoted_only(gated: pl.DataFrame, literals: Sequence[str]) -> list[int]:
 
 def without_quoted(text: str) -> str:
     """The text without the strings behind the first key of a request (``prompt: '...'``)."""
+    if (bare := _OPENS_BARE.search(text)) is not None:
+        text = text[: bare.end() - 1]
     found = _OPENS.search(text)
     if found is None:
         return text

@@ -22,7 +22,7 @@ _WORDS = {
     "host_segfault": "host segmentation fault",
     "host_abort": "host abort",
     "library_status": "error status of a library",
-    "unknown": "error of an unknown kind",
+    "unknown": "error",
 }
 _CAUSES: dict[str, CauseClass] = {
     "out_of_memory": "memory",

@@ -178,7 +178,8 @@ def _fault(block: _Block) -> FaultRecord | None:
         text=said,
         witness=NAME,
         kind="nan" if _PROBABILITIES in trace.text else _KINDS.get(name, "unknown"),
-        site="host",
+        # Cut off before the exception: that it raised is seen, what it raised is not.
+        site="host" if trace.exception is not None else "unknown",
         rank=block.first.rank,
         time_ns=block.first.time_ns,
         python=innermost_user(trace.frames) or (trace.frames[-1] if trace.frames else None),
