@@ -116,9 +116,12 @@ def _lag(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, proof: Proof) -> i
     """
     start = int(ops["launch_line"][0])
     form = skeleton(proof.text)
-    for line in _own_lines(ops, fault, lines, start, min(proof.line, start + _SEARCH_LINES)):
-        if skeleton(line.text.strip()) == form:
-            ahead = ops.filter(pl.col("launch_line") < line.number)["step"].n_unique() - 1
+    stop = min(proof.line, start + _SEARCH_LINES)
+    for at in range(start, stop + 1, _CHUNK_LINES):
+        own = _own_lines(ops, fault, lines, at, min(stop, at + _CHUNK_LINES - 1))
+        first = next((line for line in own if skeleton(line.text.strip()) == form), None)
+        if first is not None:
+            ahead = ops.filter(pl.col("launch_line") < first.number)["step"].n_unique() - 1
             if 0 <= ahead <= _MAX_LAG:
                 return ahead
             break
