@@ -208,7 +208,7 @@ def test_a_traceback_that_ended_before_belongs_to_another_line() -> None:
     ("path", "mine"),
     [
         ("/srv/app/model.py", True),
-        ("/work/lib/model.py", True),
+        ("/data/lib/model.py", True),
         ("/opt/venv/lib/python3.12/site-packages/max/engine/api.py", False),
         ("/usr/lib/python3/dist-packages/numpy/core.py", False),
         ("/usr/lib/python3.11/enum.py", False),
