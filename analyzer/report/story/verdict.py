@@ -30,7 +30,7 @@ BASIS = {
     "kernel": "made of fault kind and the kernel that an exact report names",
     "report": "coarse: made of fault kind and report site only, so different bugs can share it",
 }
-TODOS = (
+LEFT_FOR_AUTHOR = (
     ("Owner", "who owns this incident and the fix"),
     ("Customer impact", "which users, requests and models, for how long: a server's log cannot tell"),
     ("Detection and recovery", "which alert fired, when service was back"),
@@ -167,5 +167,5 @@ def _last_sound(scene: Scene, root: Fault) -> Sentence:
 def author(scene: Scene) -> Section:
     """What only people know."""
     del scene
-    todos = tuple(Todo(label=label, hint=hint) for label, hint in TODOS)
+    todos = tuple(Todo(label=label, hint=hint) for label, hint in LEFT_FOR_AUTHOR)
     return Section(id="author", title="Left for the author", blocks=(Todos(todos=todos),))
