@@ -15,7 +15,8 @@ VerdictName = Literal[
     "not_replayable",
     "setup_failed",
 ]
-Rung = Literal["locate", "blocking", "control", "uncached", "coredump", "sanitizer"]
+Rung = Literal["locate", "blocking", "control", "uncached", "coredump", "sanitizer", "shrink"]
+Fidelity = Literal["recorded", "statistics", "made"]
 AttemptOutcome = Literal[
     "passed", "failed", "hang", "running", "out_of_memory", "setup_failed", "interrupted"
 ]
@@ -25,10 +26,10 @@ PlaceKind = Literal["op", "kernel", "gap", "call", "python"]
 class BlamedOp(Value):
     """Where an attempt failed.
 
-    ``kind``: ``op`` a framework op, ``kernel`` a kernel launched past the dispatcher or named by the device,
-    ``gap`` an unannounced launch between two ops, ``call`` one execution of a graph, ``python`` host code.
-    ``exact`` = the attempt was serialised (or the host itself raised), so the place is where it happened.
-    ``number`` counts the ops of the process; ``step`` from 0; null = not known.
+    ``kind``: ``op`` a framework op, ``kernel`` a kernel launched past the dispatcher or named by the
+    device, ``gap`` an unannounced launch between two ops, ``call`` one execution of a graph, ``python``
+    host code. ``exact`` = the attempt was serialised (or the host itself raised), so the place is where
+    it happened. ``number`` counts the ops of the process; ``step`` from 0; null = not known.
     """
 
     name: str
@@ -58,8 +59,9 @@ class BlamedOp(Value):
 class ReplayAttempt(Value):
     """One child. ``switches`` are the variables set for it; ``output`` is the file with what it printed.
 
-    ``sound_before``: the same op was seen sound earlier in this attempt (null = not known). ``ops``: events
-    in the journal. ``used_device``: whether a device was in use (null = not known).
+    ``fidelity``: of the inputs of an op replay (null = the program's own). ``sound_before``: the same op
+    was seen sound earlier in this attempt (null = not known). ``ops``: events in the journal.
+    ``used_device``: whether a device was in use (null = not known).
     """
 
     number: int
@@ -80,7 +82,29 @@ class ReplayAttempt(Value):
     stopped: bool = False
     used_device: bool | None = None
     ops: int = 0
+    fidelity: Fidelity | None = None
     notes: tuple[str, ...] = ()
+
+
+class ReplayedOp(Value):
+    """One op that an op replay executed.
+
+    ``device_ns``: by CUDA events (``on_device``) or the host clock, median of
+    the sound runs; null = it never ran through. ``fidelity``: of its inputs. ``stand_in``: see the plan.
+    """
+
+    number: int
+    name: str
+    call: str
+    fidelity: Fidelity
+    outcome: Literal["sound", "failed", "hang", "out_of_memory", "not_run"]
+    device_ns: int | None = None
+    on_device: bool = False
+    log_id: int | None = None
+    line: int | None = None
+    step: int | None = None
+    stand_in: str | None = None
+    why_not: str | None = None
 
 
 class Comparison(Value):
@@ -97,12 +121,16 @@ class Comparison(Value):
 class Replay(Value):
     """A whole replay. ``verdict`` null = interrupted before anything could be said.
 
-    ``control``: what passed so that the verdict means something (null = none ran). ``skipped``: rungs of the
-    ladder that were not tried, each with its reason.
+    ``control``: what passed so that the verdict means something (null = none ran). ``skipped``: rungs of
+    the ladder that were not tried, each with its reason. ``kind``: ``program`` = the user's program,
+    ``ops`` = the ops of the window by themselves, from the plan ``plan``; then ``ops`` has one entry
+    each. ``shrunk_to``: numbers of the smallest failing list of ops (null = not shrunk). ``repro``: the
+    program written for it.
     """
 
     verdict: VerdictName | None
     statement: str
+    kind: Literal["program", "ops"] = "program"
     rules_out: tuple[str, ...] = ()
     attempts: tuple[ReplayAttempt, ...] = ()
     op: BlamedOp | None = None
@@ -112,3 +140,8 @@ class Replay(Value):
     skipped: tuple[str, ...] = ()
     interrupted: bool = False
     folder: str | None = None
+    plan: str | None = None
+    ops: tuple[ReplayedOp, ...] = ()
+    fidelity: Fidelity | None = None
+    shrunk_to: tuple[int, ...] | None = None
+    repro: str | None = None
