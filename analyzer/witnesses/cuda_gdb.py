@@ -14,7 +14,7 @@ from analyzer.schema import SourceFrame
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses, Told, by_process, read_distinct
 
-NAME = "cuda_gdb"
+NAME = "cuda-gdb"
 GATE = "CUDA Exception: "
 FETCHED_FAULTS = 50  # of a process
 _BEFORE_LINES = 8  # the line of the dump file and the focus stand just before

@@ -22,7 +22,8 @@ from analyzer.witnesses.forms import Fields, error_code, read_line
 from analyzer.witnesses.sanitizer_blocks import MARK, Block, fold, split_lines
 from analyzer.witnesses.symbols import base_name, without_parameters
 
-NAME = "sanitizer"
+NAME = "compute-sanitizer"
+_GRAMMAR = "sanitizer"
 FETCHED = 48  # folded blocks whose bodies are read
 _SILENT = frozenset({"leak", "quiet"})
 # Queries that fail by design, and are no error of the program: it asks whether a pointer or symbol is known.
@@ -124,7 +125,7 @@ def _read_head(text: str) -> _Head | GrammarError:
     if not text:  # the head was cut off: what follows is a body
         return _Head(rule="quiet", fields={})
     try:
-        (rule,) = parse(NAME, text.strip(), "head").children
+        (rule,) = parse(_GRAMMAR, text.strip(), "head").children
     except GrammarError as error:
         return error
     assert not isinstance(rule, str)
@@ -151,12 +152,12 @@ def _read_body(block: Block, losses: Losses) -> _Body:
     body = _Body()
     for line, text in block.body:
         try:
-            (rule,) = parse(NAME, text, "body").children
+            (rule,) = parse(_GRAMMAR, text, "body").children
         except GrammarError as error:
             losses.add(block.source, line, text, str(error))
             continue
         assert not isinstance(rule, str)
-        _take(body, str(rule.data), read_line(NAME, "body", text) or {})
+        _take(body, str(rule.data), read_line(_GRAMMAR, "body", text) or {})
     return body
 
 

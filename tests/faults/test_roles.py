@@ -70,14 +70,14 @@ def test_device_witness_beats_the_late_report_before_it() -> None:
 
 
 def test_second_device_witness_tells_of_the_same_fault() -> None:
-    again = fault(line=4, source=1, site="device", witness="cuda_gdb", code=None, state=DUMP.state)
+    again = fault(line=4, source=1, site="device", witness="cuda-gdb", code=None, state=DUMP.state)
     assert roles(COPY, DUMP, again) == ["cascade", "root", "cascade"]
     assert decided([COPY, DUMP, again], again).reason == "another witness of the same device fault"
 
 
 def test_cuda_gdb_text_beside_the_log_is_the_root_of_its_late_report() -> None:
     """A second input without any tag describes the process that died."""
-    beside = fault(line=4, source=1, site="device", witness="cuda_gdb", code=None, state=DUMP.state)
+    beside = fault(line=4, source=1, site="device", witness="cuda-gdb", code=None, state=DUMP.state)
     assert roles(COPY, beside) == ["cascade", "root"]
 
 

@@ -13,12 +13,12 @@ from analyzer.witness import Witness, witnesses
 from tests.witnesses.conftest import MemoryLog
 
 NAMES = (
+    "compute-sanitizer",
     "cuda_macros",
     "ggml",
     "nccl",
     "process_group_nccl",
     "rocm",
-    "sanitizer",
     "trtllm",
     "xid",
     "xla",
