@@ -58,7 +58,8 @@ def exact_report(
 
 
 def _facts_of_row(known: Knowledge, ops: pl.DataFrame, row: Row) -> OpFacts:
-    line, end = row["launch_line"], row["completion_line"] or row["launch_line"]
+    line = int(str(row["launch_line"]))
+    end = int(str(row["completion_line"] or line))
     inside = ops.filter(pl.col("launch_line").is_between(line, end) & (pl.col("run") == row["run"]))
     own = ((pl.col("id") == row["id"]) & (pl.col("launch_line") == line)) | pl.col("parent").is_not_null()
     before = ops.filter(pl.col("launch_line") < line)
@@ -116,7 +117,7 @@ def nan_check(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reported:
     messenger = op_ref(reported) if reported is not None else None
     producers: list[OpFacts] = []
     if reported is not None:
-        step = ops.filter(pl.col("launch_line") < reported["launch_line"]).tail(WINDOW_LIMIT)
+        step = ops.filter(pl.col("launch_line") < int(str(reported["launch_line"]))).tail(WINDOW_LIMIT)
         if reported["step"] is not None:
             step = step.filter(pl.col("step") == reported["step"])
         facts = gather_facts(step, ops.clear(), known.readers[int(str(reported["source"]))], known.types)

@@ -59,9 +59,10 @@ def unproven(kernels: ProcessKernels) -> pl.DataFrame:
     if proof is None:
         return launches
     if proof["id"] is None:
-        left = launches.filter(pl.col("line") > proof["line"])
+        left = launches.filter(pl.col("line") > int(str(proof["line"])))
     else:
-        sound = pl.col("id") <= proof["id"] if proof["event"] == "after" else pl.col("id") < proof["id"]
+        number = int(str(proof["id"]))
+        sound = pl.col("id") <= number if proof["event"] == "after" else pl.col("id") < number
         left = launches.filter(~sound)
     cut = kernels.prints.filter((pl.col("event") == "before") & pl.col("end").is_null())
     return left.filter(~pl.col("id").is_in(cut["id"].drop_nulls().implode()))
