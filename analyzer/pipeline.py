@@ -46,13 +46,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     """A result with what it was made of, as long as the inputs are open.
 
-    ``profile`` null = none was given. Raw lines are read through ``excerpt``.
+    ``profile`` null = none was given. Raw lines are read through ``excerpt``. ``known``: what the
+    inference used, with the readers of all inputs.
     """
 
     result: Result
     timeline: Timeline
     loaded: list[Loaded]
     profile: Profile | None
+    known: Knowledge
+    options: Options
 
     def excerpt(self, source: int, first: int, last: int) -> list[str]:
         """Raw lines ``first`` to ``last`` of an input, fewer where the file ends."""
@@ -93,9 +96,16 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
             _check_window(timeline, options)
             tell("diagnosis")
             types = read_ir(options.ir)
-            diagnosis = diagnose(_knowledge(loaded, readings, timeline, types, options))
-            result = build_result(loaded, readings, timeline, diagnosis)
-            yield Analysis(result=result, timeline=timeline, loaded=loaded, profile=profile)
+            known = _knowledge(loaded, readings, timeline, types, options)
+            result = build_result(loaded, readings, timeline, diagnose(known))
+            yield Analysis(
+                result=result,
+                timeline=timeline,
+                loaded=loaded,
+                profile=profile,
+                known=known,
+                options=options,
+            )
         finally:
             for one in loaded:
                 one.reader.close()
