@@ -95,3 +95,15 @@ def test_vendor_is_told_by_the_name() -> None:
     assert vendor_of("hipErrorAssert") == "amd"
     assert vendor_of("cudaErrorAssert") == vendor_of("CUDA_ERROR_ASSERT") == "nvidia"
     assert vendor_of("ERROR") is None
+
+
+def test_a_driver_that_does_not_fit_is_configuration() -> None:
+    for text in (
+        "CUDA driver version is insufficient for CUDA runtime version",
+        "API call is not supported in the installed CUDA driver",
+        "forward compatibility was attempted on non supported HW",
+        "all CUDA-capable devices are busy or unavailable",
+    ):
+        row = by_text(text)
+        assert row is not None, text
+        assert (row.kind, row.site, row.sticky) == ("configuration", "A", False)
