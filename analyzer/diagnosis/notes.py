@@ -16,6 +16,7 @@ _PEER_KINDS = frozenset({"hang_timeout", "peer_lost"})
 _CHECKER = "_assert_async"
 _PROBABILITIES = "probability tensor contains"
 _NODE = "GPU node-"
+_UNWRITTEN = "read of uninitialised memory"
 
 
 def with_notes(conclusion: Conclusion, known: Knowledge, root: FaultRecord) -> Conclusion:
@@ -28,6 +29,7 @@ def with_notes(conclusion: Conclusion, known: Knowledge, root: FaultRecord) -> C
     notes.extend(_of_ranks(known.collectives, root))
     notes.extend(_of_nodes(root))
     notes.extend(_of_checker(root))
+    notes.extend(_of_reader(root))
     cause = "hardware" if hardware else conclusion.cause_class
     return msgspec.structs.replace(conclusion, cause_class=cause, notes=notes)
 
@@ -108,6 +110,13 @@ def _of_checker(root: FaultRecord) -> list[str]:
         f"{who} only checks: {made}",
         "torch.isfinite(logits).all() before the softmax tells on which side of it the values went bad",
     ]
+
+
+def _of_reader(root: FaultRecord) -> list[str]:
+    """Who reads memory that was never written is the messenger of who should have written it."""
+    if root.name != _UNWRITTEN:
+        return []
+    return ["the kernel only reads: what should have written this memory did not, or wrote less of it"]
 
 
 def _of_nodes(root: FaultRecord) -> list[str]:

@@ -45,6 +45,12 @@ def kind_words(kind: str) -> str:
     return _WORDS.get(kind, kind.replace("_", " "))
 
 
+def fault_words(fault: FaultRecord) -> str:
+    """The fault as a person says it; one without a kind is told by the words that its witness has for it."""
+    told = fault.name or ""
+    return told if fault.kind == "unknown" and " " in told else kind_words(fault.kind)
+
+
 def place(op: OpRef, frames: Sequence[SourceFrame] = ()) -> str:
     """``custom__paged_lookup (id 302, step 9, made at max_steps.py:30)``."""
     parts = [f"id {op.id}"] if op.id is not None else []
@@ -78,7 +84,7 @@ def undecided(fault: FaultRecord, why: str) -> Conclusion:
         confidence="undecided",
         cause_class=cause_class(fault),
         suspect=None,
-        statement=f"The {kind_words(fault.kind)} cannot be placed from this log: {why}.{where}",
+        statement=f"The {fault_words(fault)} cannot be placed from this log: {why}.{where}",
     )
 
 
@@ -93,7 +99,7 @@ def by_share(
     verb = "likely caused" if confidence == "likely" else "is the first suspect for"
     among = f"{window.size_outer} ops that can be guilty"
     statement = (
-        f"{place(first.op, first.source)} {verb} the {kind_words(fault.kind)}: "
+        f"{place(first.op, first.source)} {verb} the {fault_words(fault)}: "
         f"{first.share:.0%} of the suspicion over {among}. The report itself came late."
     )
     return Conclusion(confidence=confidence, cause_class=cause_class(fault), suspect=1, statement=statement)
@@ -101,7 +107,7 @@ def by_share(
 
 def proven_name(fault: FaultRecord, suspect: Suspect, why: str) -> Conclusion:
     """The op is proven, which of its launches is not: the sentence names no id."""
-    statement = f"{suspect.op.name} caused the {kind_words(fault.kind)}: {why}."
+    statement = f"{suspect.op.name} caused the {fault_words(fault)}: {why}."
     return Conclusion(confidence="proven", cause_class=cause_class(fault), suspect=1, statement=statement)
 
 
@@ -110,7 +116,7 @@ def one_of(fault: FaultRecord, suspects: Sequence[Suspect], why: str) -> Conclus
     first = suspects[0]
     statement = (
         f"{place(first.op, first.source)} is the first of {len(suspects)} ops that can have launched the "
-        f"kernel with the {kind_words(fault.kind)}: {why}."
+        f"kernel with the {fault_words(fault)}: {why}."
     )
     return Conclusion(confidence="ranked", cause_class=cause_class(fault), suspect=1, statement=statement)
 
@@ -119,7 +125,7 @@ def proven(
     fault: FaultRecord, suspect: Suspect | None, why: str, messenger: OpRef | None = None
 ) -> Conclusion:
     """A device-side witness or an exact report names it."""
-    what = kind_words(fault.kind)
+    what = fault_words(fault)
     if suspect is None:
         statement = f"{what[0].upper()}{what[1:]}: {fault.text}"
     else:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
+from analyzer.faults.codes import ErrorCode
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import Advice, FaultRecord, FaultSite, KernelState, Reading, Record
 from analyzer.parse.source_stack import is_user_frame
@@ -46,6 +47,16 @@ _QUERIES = frozenset(
         "cudaGetDriverEntryPoint",
     }
 )
+# What has no kind in the fixed vocabulary (design.md 7) is told by its name.
+_NAMES = {
+    "uninitialized": "read of uninitialised memory",
+    "race": "data race",
+    "hazard": "data race",
+    "barrier": "barrier that not all threads reach",
+    "host_access": "access of the host to memory in use by the device",
+}
+# Answers of a call that say that the state asked for is there: programs try, and go on (PyTorch does).
+_ANSWERS = frozenset({600, 704, 712})
 # Files of the launchers between the user's line and the launch, as the tool shows them (no folder).
 _LAUNCHERS = frozenset(
     {
@@ -137,15 +148,31 @@ def _read_head(text: str) -> _Head | GrammarError:
 
 def _records(block: Block, head: _Head, losses: Losses) -> list[Record]:
     body = _read_body(block, losses)
-    if head.rule in _SILENT or (head.rule == "api" and head.fields["API"][0] in _QUERIES):
+    if head.rule in _SILENT:
         return []
     if head.rule == "api":
-        return [_api(block, head, body)]
+        return [_api(block, head, body)] if _is_error(head) else []
     if head.rule in {"race", "hazard"}:
         _take_place(body, head.fields)
         if head.fields["LEVEL"][0].upper() in {"WARNING", "WARN", "INFO"}:
             return [Advice(source=block.source, line=block.line, text=block.head)]
     return [_fault(block, head, body)]
+
+
+def _is_error(head: _Head) -> bool:
+    """Whether a call failed: a query or a request for what is there already is no error of the program."""
+    known = _code(head)
+    return head.fields["API"][0] not in _QUERIES and (known is None or known.code not in _ANSWERS)
+
+
+def _code(head: _Head) -> ErrorCode | None:
+    """The code that a call returned; null = it is not in the table."""
+    words = (_first(head.fields, "STRING") or "").strip('"')
+    return error_code(_first(head.fields, "NAME"), _number(head), words)
+
+
+def _number(head: _Head) -> int | None:
+    return int(head.fields["INT"][0]) if "INT" in head.fields else None
 
 
 def _read_body(block: Block, losses: Losses) -> _Body:
@@ -219,7 +246,8 @@ def _fault(block: Block, head: _Head, body: _Body) -> FaultRecord:
     if body.kernel is not None:
         pc = f"+{body.offset}" if body.offset else None
         state = KernelState(kernel=body.kernel, exception=block.head.strip(), pc=pc, frame=body.place)
-    return _record(block, _text(block, body), kind, "device", body, state=state)
+    name = _NAMES.get(head.rule) if kind == "unknown" else None
+    return _record(block, _text(block, body), kind, "device", body, state=state, name=name)
 
 
 def _record(
@@ -297,13 +325,11 @@ def _dim(numbers: Sequence[int | None]) -> str:
 
 def _api(block: Block, head: _Head, body: _Body) -> FaultRecord:
     """A call of the program that returned an error: it met the fault, unless the error is the call's own."""
-    number = int(head.fields["INT"][0]) if "INT" in head.fields else None
     name = _first(head.fields, "NAME")
-    words = (_first(head.fields, "STRING") or "").strip('"')
-    known = error_code(name, number, words)
+    known = _code(head)
     own = known is not None and known.site == "A"
     kind: FaultKind = known.kind if known else "unknown"
-    code = known.code if known else number
+    code = known.code if known else _number(head)
     return _record(block, block.head.strip(), kind, "host" if own else "sync", body, name=name, code=code)
 
 

@@ -96,7 +96,7 @@ def _blocks(rows: pl.DataFrame) -> pl.DataFrame:
     axes = [by.struct[n].cast(pl.Int64, strict=False).alias(name) for n, name in enumerate(_AXES)]
     head = pl.when("is_head").then(said)
     place = pl.when(~pl.col("is_head") & said.str.contains(r"^\s+at ")).then(said.str.strip_chars())
-    api = said.str.contains("^Program hit ")
+    api = said.str.contains("^(?:CUDA )?Program hit ")
     shape = pl.when(pl.col("head").str.contains(_RACE)).then("head").otherwise(
         pl.col("head").str.replace_all(_ADDRESS, "#")
     )  # fmt: skip

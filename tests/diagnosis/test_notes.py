@@ -33,3 +33,8 @@ def test_a_kernel_log_without_hardware_speaks_for_software() -> None:
 
 def test_a_node_of_rocm_is_no_gpu_number() -> None:
     assert "it is not GPU 8" in notes("rocm/trace_without_serialisation")
+
+
+def test_who_reads_unwritten_memory_did_not_leave_it_unwritten() -> None:
+    """The kernel that initcheck names is the messenger: the writer is missing, or wrote less."""
+    assert "what should have written this memory did not" in notes("compute-sanitizer/initcheck")

@@ -157,3 +157,36 @@ def test_names_of_kernels() -> None:
     assert without_parameters("void a::k<(int)4, f(x)>(T1, float (&)[1], int)") == "a::k<(int)4, f(x)>"
     assert without_parameters("plain") == "plain"
     assert base_name("void a::k<b::c>(int)") == "k"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "api"),
+    [
+        ("cudaErrorPeerAccessAlreadyEnabled", 704, "cudaDeviceEnablePeerAccess"),
+        ("CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", 704, "cuCtxEnablePeerAccess"),
+        ("cudaErrorHostMemoryAlreadyRegistered", 712, "cudaHostRegister"),
+    ],
+)
+def test_an_answer_that_the_state_is_there_already_is_no_fault(
+    read: Reader, name: str, code: int, api: str
+) -> None:
+    reading = read(WITNESS, hit(name, code, api))
+    assert (reading.records, reading.parsed, reading.losses) == ([], [1], [])
+
+
+def test_a_hit_that_says_cuda_first_is_read_as_one(read: Reader) -> None:
+    (fault,) = faults(read(WITNESS, hit().replace("Program hit", "CUDA Program hit")))
+    assert (fault.code, fault.site, fault.name) == (719, "sync", "cudaErrorLaunchFailure")
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        ("Uninitialized __global__ memory read of size 4 bytes", "read of uninitialised memory"),
+        ("Barrier error detected. Divergent thread(s) in block.", "barrier that not all threads reach"),
+    ],
+)
+def test_what_has_no_kind_of_its_own_is_told_by_its_name(read: Reader, head: str, name: str) -> None:
+    """The vocabulary of design.md 7 has no kind for it: none of the others would be true."""
+    (fault,) = faults(read(WITNESS, f"========= {head}\n=========     at k(int)+0x10"))
+    assert (fault.kind, fault.name) == ("unknown", name)
