@@ -1,0 +1,5 @@
+"""From the suspicious window to the plan of an op replay."""
+
+from analyzer.replay.planning.build import build_plan
+
+__all__ = ["build_plan"]
