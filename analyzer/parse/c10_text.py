@@ -22,6 +22,9 @@ WATCHDOG = (
     "watchdog thread terminated",
     "ProcessGroupNCCL",
 )  # its own witness: it never names a culprit (3.6)
+# Its own witness reads the whole line: with the kernel that XLA names, or the status (3.14).
+_XLA = ("XlaRuntimeError: ", "Execution of replica ", "Failed to launch CUDA kernel: ")
+_XLA_NAME = ": CUDA_ERROR_"
 _QUOTING = ("failed with error '", 'failed with error "')
 _SOURCE_CODE = '{%"'  # what a format string goes on with
 _LIBRARY_CALL = " when calling "  # cuBLAS and cuSPARSE begin with "CUDA error: " too (formats.md 3.5)
@@ -112,6 +115,8 @@ def read_head(line: str) -> Head | None:
         return None
     at, role, word = min(found)
     text = line[at:]
+    if any(mark in line[:at] for mark in _XLA) or (role == "check" and _XLA_NAME in text):
+        return None
     if any(char in text[len(word) : len(word) + 1] for char in _SOURCE_CODE):  # a traceback shows the raise
         return None
     if role == "check" and (_LIBRARY_CALL in text or "_STATUS_" in text.split(" ", 3)[2]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
+from analyzer.faults.known_text import by_text_start
 from analyzer.model import FaultRecord, FaultSite, Reading
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
@@ -32,6 +33,7 @@ _FORMS = (
         begins="[Cc]ould not synchronize (?:CUDA stream|on CUDA context)"
         "|Failed to retrieve [A-Za-z_ ]+ on stream|failed to synchronize the stop event",
     ),
+    Form(rule="status", begins="CUDA error: (?:[^:]*: )?CUDA_ERROR_[A-Z_]+: "),  # what ``ToStatus`` makes
 )
 # What a status means where no CUDA error is in the text.
 _STATUSES: dict[str, FaultKind] = {
@@ -64,32 +66,28 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
 
 
 def _fault(one: Seen) -> FaultRecord:
-    name = one.get("NAME")
-    known = error_code(name, None, one.get("WORDS"))
-    if known is not None:
-        kind = known.kind
-    else:
-        kind = _STATUSES.get(
-            one.get("STATUS") or "", "unknown" if name or one.rule != "raised" else "library_status"
-        )
-    teardown = one.rule in {"teardown", "event"}
+    name, kernel = one.get("NAME"), one.get("KERNEL")
+    words = one.get("WORDS")
+    if kernel is not None and by_text_start(kernel) is not None:  # other programs name no kernel here
+        kernel, words = None, kernel
+    known = error_code(name, None, words)
     fault = build_fault(
         one,
         NAME,
-        kind,
+        known.kind if known is not None else _kind_of_status(one),
         _site(one),
         code=known,
         name=name,
-        vendor="nvidia" if name else None,
-        teardown=teardown,
+        vendor="nvidia" if name or known else None,
+        teardown=one.rule in {"teardown", "event"},
     )
-    return msgspec.structs.replace(fault, kernel=one.get("KERNEL"))
+    return msgspec.structs.replace(fault, kernel=kernel)
 
 
 def _kind_of_status(one: Seen) -> FaultKind:
     """What a text without a known error is about."""
     if one.get("NAME") is not None or one.rule != "raised":
-        return "unknown"
+        return _STATUSES.get(one.get("STATUS") or "", "unknown")
     return _STATUSES.get(one.get("STATUS") or "", "library_status")
 
 
@@ -97,7 +95,7 @@ def _site(one: Seen) -> FaultSite:
     """A launch call, a wait, or the host's own complaint."""
     if one.get("KERNEL") is not None:
         return "launch"
-    return "sync" if one.get("NAME") is not None else "host"
+    return "sync" if one.get("NAME") is not None or one.get("WORDS") is not None else "host"
 
 
 WITNESS = Witness(
@@ -117,6 +115,7 @@ WITNESS = Witness(
         "unable to add host callback",
         "Deallocating stream with pending work",
         "error destroying CUDA event",
+        ": CUDA_ERROR_",
     ),
     read=read,
     grammar="xla.lark",

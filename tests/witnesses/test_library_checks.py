@@ -9,6 +9,7 @@ import pytest
 from analyzer.model import FaultRecord, Reading
 from analyzer.schema import SourceFrame
 from analyzer.witness import Witness
+from analyzer.witnesses.c10 import WITNESS as C10
 from analyzer.witnesses.calls import site_of_call
 from analyzer.witnesses.cuda_macros import WITNESS as MACROS
 from analyzer.witnesses.ggml import WITNESS as GGML
@@ -70,6 +71,39 @@ def test_xla_names_the_next_kernel(read: Reader) -> None:
     text = f"XlaRuntimeError: INTERNAL: x: Failed to launch CUDA kernel: fusion_7 with block dimensions: 1x1x1: {DRIVER}."
     fault = the_fault(read(XLA, text))
     assert (fault.kernel, fault.site, fault.name) == ("fusion_7", "launch", "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        f"; CUDA error: {IMA}",
+        f"; block dims: 128x1x1; grid dims: 4x1x1; shared memory size: 0: {DRIVER}",
+        f"; block dims: 1x1x1; grid dims: 4x1x1; cluster dims: 2x1x1; shared memory size: 64: {DRIVER}",
+        f" with block dimensions: 8x1x1 and grid dimensions: 1x1x1 and shared memory size: 0: {DRIVER}",
+    ],
+)
+def test_the_kernel_of_xla_ends_where_its_sizes_begin(read: Reader, behind: str) -> None:
+    for before in ("XlaRuntimeError: INTERNAL: ", ""):
+        fault = the_fault(read(XLA, f"{before}Failed to launch CUDA kernel: fusion_12{behind}"))
+        assert (fault.kernel, fault.site, fault.code) == ("fusion_12", "launch", 700)
+
+
+def test_an_error_in_the_place_of_the_kernel_is_no_kernel(read: Reader) -> None:
+    """Programs that are not XLA print the error's words behind the same sentence."""
+    fault = the_fault(read(XLA, f"Failed to launch CUDA kernel: {IMA}"))
+    assert (fault.kernel, fault.code) == (None, 700)
+
+
+@pytest.mark.parametrize("what", ["", "Failed to copy to the host: "])
+def test_a_status_of_xla_is_read_wherever_it_is_logged(read: Reader, what: str) -> None:
+    fault = the_fault(read(XLA, f"INTERNAL: CUDA error: {what}{DRIVER}"))
+    assert (fault.code, fault.site, fault.kernel) == (700, "sync", None)
+    assert not read(C10, f"INTERNAL: CUDA error: {what}{DRIVER}").records
+
+
+@pytest.mark.parametrize("before", ["XlaRuntimeError: INTERNAL: ", "Failed to launch CUDA kernel: k; "])
+def test_an_error_that_xla_tells_is_told_once(read: Reader, before: str) -> None:
+    assert not read(C10, f"{before}CUDA error: {IMA}").records
 
 
 @pytest.mark.parametrize(
