@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
+from analyzer.report.redact_paths import is_telling, without_folders
 from analyzer.report.redact_patterns import COMMON, KNOWN, NAMES, PUBLIC_HOSTS, SECRETS
 from analyzer.report.request import ReportContext
 from analyzer.report.sections import excerpts_wanted
 from analyzer.schema import Result
 
 LONGEST_LINE = 20_000  # longer lines are cut before anything looks at them
+BARE_KINDS = ("host", "pod", "user", "folder")
 BARE_CHARS = 4  # a shorter name is replaced only where its place shows that it is one
 # Vocabularies of ours: a user called "unknown" must not break them.
 NEVER_TEXT = frozenset(
@@ -43,6 +45,9 @@ NEVER_TEXT = frozenset(
 )
 
 
+_PLACEHOLDER = re.compile(r"(?:host|user|ip|email|mac|pod|folder|request-text|gpu-uuid)-\d+")
+
+
 class Redactor:
     """Learns names from texts, then replaces them in texts.
 
@@ -55,6 +60,7 @@ class Redactor:
         self._known: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
         self._bare: re.Pattern[str] | None = None
+        self._seen: dict[str, str] = {}  # learned texts with their names replaced where they show
         self._cleaned: dict[str, str] = {}  # the same op names and paths come again and again
 
     def learn(self, text: str) -> None:
@@ -62,11 +68,8 @@ class Redactor:
         if not self._names:
             return
         self._cleaned.clear()
-        rest = _without_secrets(text[:LONGEST_LINE])
-        for kind, pattern in NAMES:
-            for match in pattern.finditer(rest):
-                self._placeholder(kind, _taken(match))
         self._bare = None
+        self._seen[text] = self._named(_without_secrets(_cut(text)))
 
     def clean(self, text: str) -> str:
         """The text without secrets and, if wanted, without names."""
@@ -76,12 +79,20 @@ class Redactor:
         return found
 
     def _clean(self, text: str) -> str:
-        rest = _without_secrets(text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "…")
         if not self._names:
-            return rest
+            return _without_secrets(_cut(text))
+        named = self._seen.get(text)
+        named = self._named(_without_secrets(_cut(text))) if named is None else named
+        return self._bare_names().sub(self._replaced_bare, named)
+
+    def _named(self, text: str) -> str:
+        """Names replaced where their place shows that they are names."""
         for kind, pattern in NAMES:
-            rest = pattern.sub(partial(self._replaced, kind), rest)
-        return self._bare_names().sub(self._replaced_bare, rest)
+            text = pattern.sub(partial(self._replaced, kind), text)
+        return without_folders(text, self._folder)
+
+    def _folder(self, name: str) -> str:
+        return self._placeholder("folder", name) or name
 
     def clean_lines(self, lines: Sequence[str]) -> list[str]:
         """Lines together, so that a key over several of them is seen; as many come out."""
@@ -108,11 +119,7 @@ class Redactor:
 
     def _bare_names(self) -> re.Pattern[str]:
         if self._bare is None:
-            bare = [
-                value
-                for kind, value in self._known
-                if kind in {"user", "host"} and len(value) >= BARE_CHARS and value.lower() not in COMMON
-            ]
+            bare = [value for kind, value in self._known if _stands_alone(kind, value)]
             longest_first = sorted(bare, key=lambda value: (-len(value), value))
             words = "|".join(re.escape(value) for value in longest_first) or r"(?!)"
             self._bare = re.compile(rf"(?<![\w-])(?:{words})(?![\w-])")
@@ -120,7 +127,18 @@ class Redactor:
 
     def _replaced_bare(self, match: re.Match[str]) -> str:
         value = match.group()
-        return self._known.get(("host", value)) or self._known.get(("user", value)) or value
+        return next((self._known[kind, value] for kind in BARE_KINDS if (kind, value) in self._known), value)
+
+
+def _stands_alone(kind: str, value: str) -> bool:
+    """Whether a name goes everywhere, or only where its place shows that it is one."""
+    if kind == "folder":
+        return len(value) >= BARE_CHARS and is_telling(value)
+    return kind in BARE_KINDS and len(value) >= BARE_CHARS and value.lower() not in COMMON
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "…"
 
 
 def _taken(match: re.Match[str]) -> str:
@@ -137,7 +155,7 @@ def _exchanged(match: re.Match[str], placeholder: str) -> str:
 def _is_plain(kind: str, value: str) -> bool:
     """Values that give nothing away, and placeholders of ours."""
     low = value.lower().strip(".")
-    if low in KNOWN or re.fullmatch(r"(?:host|user|ip|email|mac|request-text|gpu-uuid)-\d+", low):
+    if low in KNOWN or _PLACEHOLDER.fullmatch(low):
         return True
     if kind == "ip":
         return not _is_address(value)
@@ -169,33 +187,41 @@ def _secret(name: str, match: re.Match[str]) -> str:
 def redacted(result: Result, context: ReportContext) -> tuple[Result, ReportContext]:
     """Result and raw lines without secrets, and without names where the context asks for it."""
     redactor = Redactor(names=context.redact)
+    tree = msgspec.to_builtins(result)
+    texts = dict.fromkeys(_texts(tree))  # each once: op names and frames come again and again
     if context.redact:
-        _each(result, redactor.learn)
-        for source, first, last in excerpts_wanted(result):
-            for line in context.excerpt(source, first, last):
-                redactor.learn(line)
+        lines = [context.excerpt(source, first, last) for source, first, last in excerpts_wanted(result)]
+        for text in (*texts, *dict.fromkeys(line for some in lines for line in some)):
+            redactor.learn(text)
 
     def excerpt(source: int, first: int, last: int) -> Sequence[str]:
         return redactor.clean_lines(context.excerpt(source, first, last))
 
-    clean = msgspec.convert(_mapped(msgspec.to_builtins(result), redactor.clean), Result)
-    return clean, msgspec.structs.replace(context, excerpt=excerpt)
+    clean = {text: redactor.clean(text) for text in texts}
+    changed = any(before != after for before, after in clean.items())
+    told = msgspec.convert(_mapped(tree, clean), Result) if changed else result
+    return told, msgspec.structs.replace(context, excerpt=excerpt)
 
 
-def _each(result: Result, see: Callable[[str], None]) -> None:
-    def seen(text: str) -> str:
-        see(text)
-        return text
-
-    _mapped(msgspec.to_builtins(result), seen)
-
-
-def _mapped(value: object, change: Callable[[str], str]) -> object:
-    """Every text of a tree of plain values changed, but for vocabularies of ours."""
+def _texts(value: object) -> Iterator[str]:
+    """Every text of a tree of plain values, but for vocabularies of ours, in order."""
     if isinstance(value, str):
-        return change(value)
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key not in NEVER_TEXT:
+                yield from _texts(one)
+
+
+def _mapped(value: object, clean: Mapping[str, str]) -> object:
+    """The same tree with every such text exchanged."""
+    if isinstance(value, str):
+        return clean[value]
     if isinstance(value, list):
-        return [_mapped(one, change) for one in value]
+        return [_mapped(one, clean) for one in value]
     if isinstance(value, dict):
-        return {key: one if key in NEVER_TEXT else _mapped(one, change) for key, one in value.items()}
+        return {key: one if key in NEVER_TEXT else _mapped(one, clean) for key, one in value.items()}
     return value

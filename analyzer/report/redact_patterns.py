@@ -16,15 +16,36 @@ _NAME = r"[A-Za-z][A-Za-z0-9._-]{1,80}"
 _HOSTISH = r"(?=[A-Za-z._-]{0,80}[\d.-])[A-Za-z][A-Za-z0-9._-]{2,80}"  # has a digit, dot or hyphen
 _QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
 _BLOCK = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)"
-_KEYWORDS = (
-    "api[_-]?key|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?token|auth[_-]?token|_token|client[_-]?secret"
+_PRIVATE_KEYS = (
+    "api[_-]?keys?|secret(?:[_-]?(?:access)?[_-]?key)?|(?:access|auth|hf)[_-]?token|client[_-]?secret"
 )
-_TEXT_KEYS = "prompts?|prompt_text|input_text|user_input|content|query|completion|generated_text|output_text"
+_KEY_OPTIONS = "api-key|token|password|secret"
+_KEYWORDS = f"{_PRIVATE_KEYS}|_token"
+_TEXT_KEYS = (
+    "prompts?|(?:prompt|input|generated|output)_text|user_input|content|query|completion|text|inputs|messages"
+)
+_BARE_KEYS = "[Pp]rompt|user_input|input_text"  # the text goes on to the end of the line
+# What a tokenizer turns back into the request.
+_ID_KEYS = "prompt_token_ids|output_token_ids|new_token_ids|token_ids|input_ids|prompt_ids"
 _USER_KEYS = "USER|USERNAME|LOGNAME|SUDO_USER|user|username"
 _HOST_KEYS = "hostname|HOSTNAME|MASTER_ADDR|SLURMD_NODENAME|nodename|node_name"
 _STAMP = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S{8,32})"  # syslog, journal
 _OCTETS = r"\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}"
+# An address of IPv6 and not a scope of C++ (a::b): a digit in it, or many groups.
+_HAS_DIGIT = r"(?=[0-9a-fA-F:]{0,39}\d)"
+_MANY_GROUPS = r"(?=(?:[0-9a-fA-F]{0,4}:){3})"
+_GROUPS = r"(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}"
 _PRIVATE_ZONES = "internal|intranet|lan|corp|local"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+# Zones that are words of programs too (self.net, logger.info) need a label such as gpu-7 before them.
+_ZONES = "com|org|edu|gov"
+_DOUBTFUL_ZONES = "net|io|ai|dev|cloud|app|eu|de|fr|uk|jp|cn|ch|nl|se|ca|au|kr"
+_NUMBERED = (
+    r"(?!(?:[A-Za-z0-9-]{1,63}\.){0,5}\d{1,9}\.)(?=(?:[A-Za-z0-9-]{1,63}\.){0,5}[A-Za-z][A-Za-z0-9]*-?\d)"
+)
+_SAFE = "bcdfghjklmnpqrstvwxz2456789"  # the letters of the endings that Kubernetes makes (apimachinery rand)
+_OF_SET = rf"[{_SAFE}]{{8,10}}-[{_SAFE}]{{5}}"
+_OF_JOB = rf"(?=[{_SAFE}]{{0,4}}\d)(?=\d{{0,4}}[a-z])[{_SAFE}]{{5}}"  # "-small" is a word
 
 
 def _compiled(rows: tuple[tuple[str, str], ...]) -> Table:
@@ -51,6 +72,15 @@ SECRETS = _compiled(
         ("url-password", r"://[^\s/:@]{1,80}:(?P<x>[^\s/@]{1,200})@"),
         ("password", rf"(?i)(?:password|passwd|passphrase){_IS}(?P<x>[^\s\"',;)]{{4,}})"),
         ("secret", rf"(?i)(?:{_KEYWORDS}){_IS}(?P<x>{_MIXED})"),
+        ("secret", rf"(?i)(?:{_PRIVATE_KEYS})[\"']?\s{{0,3}}[=:]\s{{0,3}}\[?[\"'](?P<x>[^\s\"']{{4,}})[\"']"),
+        (
+            "secret",
+            r"(?i)--?(?:[a-z]+-)?(?:api-key|token|password|secret)[ =][\"']?(?P<x>[^\s\"'-][^\s\"']{5,})",
+        ),
+        (
+            "url-secret",
+            r"(?i)[?&](?:[a-z-]{0,30}(?:token|key|sig|signature|credential|secret))=(?P<x>[^\s&\"'#]{6,})",
+        ),
     )
 )
 
@@ -58,21 +88,35 @@ SECRETS = _compiled(
 NAMES = _compiled(
     (
         ("request-text", rf"(?i)\b(?:{_TEXT_KEYS})[\"']?\s{{0,3}}[:=]\s{{0,3}}(?:\[\s?)?(?P<x>{_QUOTED})"),
-        ("email", r"\b[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}\b"),
+        ("request-text", rf"(?i)\b(?:{_ID_KEYS})[\"']?\s{{0,3}}[:=]\s{{0,3}}\[(?P<x>[^\]\[]{{1,20000}})"),
+        (
+            "request-text",
+            rf"(?m)\b(?:{_BARE_KEYS}): (?!request-text-)(?P<x>[^\s\"'\[{{][^\n]{{3,}})$",
+        ),
+        ("user", r"://(?P<x>[A-Za-z][\w.-]{0,63})(?=(?::[^\s/@]{0,264})?@)"),
+        ("email", r"(?<![\w.+-])(?<!//)[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}\b"),
         ("user", r"(?<![\w.])/?(?:home|Users)/(?P<x>[A-Za-z0-9._-]{1,64})(?=[/\s:\"',)]|$)"),
-        ("user", r"(?i)\\Users\\(?P<x>[\w.-]{1,64})"),
+        ("user", r"(?i)\\{1,2}Users\\{1,2}(?P<x>[^\\/:*?\"<>|\n]{1,64}?)(?=[\\/'\"<]|$)"),
+        ("user", r"\btorchinductor_(?P<x>[A-Za-z][\w.-]{1,31}?)(?=[/\s:\"',)]|$)"),
         ("user", rf"\b(?:{_USER_KEYS}){_IS}(?P<x>[A-Za-z][\w.-]{{1,31}})"),
         ("user", r"(?<![\w.])(?P<x>[a-z_][a-z0-9_-]{1,31})@(?=[A-Za-z][\w.-]{1,80}:[~/])"),
         ("host", rf"(?<=@)(?P<x>{_NAME})(?=:[~/])"),
         ("host", rf"\b[a-z][a-z0-9+]{{1,9}}://(?:[^\s/@]{{1,264}}@)?(?P<x>{_NAME})"),
         ("host", rf"\b(?:{_HOST_KEYS}){_IS}(?P<x>{_NAME})"),
-        ("host", rf"(?i)\b(?:host|node|server|instance|pod){_IS}(?P<x>{_HOSTISH})"),
+        ("host", rf"(?i)\b(?:host|node|server|instance){_IS}(?P<x>{_HOSTISH})(?![\w.(-])"),
+        ("pod", rf"(?i)\b(?:pod|pod[_-]?name|POD_NAME){_IS}(?P<x>{_HOSTISH})"),
+        ("pod", rf"\bpods?/(?P<x>{_HOSTISH})"),
+        ("pod", rf"(?<![\w.-])[a-z](?:[a-z0-9-]{{0,50}}[a-z0-9])?-(?:{_OF_SET}|{_OF_JOB})(?![a-z0-9-])"),
+        ("host", rf"(?<![\w\\:])\\{{2,4}}(?P<x>{_NAME})(?=\\)"),
+        ("host", rf"\[(?P<x>{_NAME})\]:\d{{2,5}}\b"),
         ("host", rf"^(?P<x>{_NAME}):\d+:\d+ \[\d+\] NCCL"),
         ("host", rf"^{_STAMP} (?P<x>{_NAME}) [\w./-]{{1,40}}(?:\[\d+\])?:"),
         ("host", rf"\bip-{_OCTETS}(?:\.[\w.-]{{1,80}})?"),
         ("host", rf"\b[A-Za-z0-9][\w-]{{0,62}}(?:\.[A-Za-z0-9-]{{1,62}}){{0,6}}\.(?:{_PRIVATE_ZONES})\b"),
-        ("ip", r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w.-]*\w)"),
-        ("ip", r"(?<![\w:.])(?=[0-9a-fA-F:]{0,39}\d)(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?![\w:])"),
+        ("host", rf"(?<![\w.@/-])(?:{_LABEL}\.){{1,6}}(?:{_ZONES})(?![\w(-]|\.\w)"),
+        ("host", rf"(?<![\w.@/-]){_NUMBERED}(?:{_LABEL}\.){{2,6}}(?:{_DOUBTFUL_ZONES})(?![\w(-]|\.\w)"),
+        ("ip", r"(?<![\w.-])(?<!==)(?:\d{1,3}\.){3}\d{1,3}(?![\w.-]*\w)"),
+        ("ip", rf"(?<![\w:.])(?:{_HAS_DIGIT}|{_MANY_GROUPS}){_GROUPS}(?![\w:])"),
         ("mac", r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b"),
         ("gpu-uuid", r"\b(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"),
     )
@@ -89,6 +133,11 @@ PUBLIC_HOSTS = (
     "modular.com",
     "python.org",
     "pypi.org",
+    "amd.com",
+    "kernel.org",
+    "ray.io",
+    "vllm.ai",
+    "sglang.ai",
 )
 # A user called so is replaced in paths only: elsewhere it is an ordinary word.
 COMMON = frozenset(

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 
 import msgspec
@@ -159,6 +160,18 @@ def test_default_limits_are_those_of_the_places_reports_go_to() -> None:
     assert len(render(huge(), ".md", context=context)) <= GITHUB_COMMENT_BYTES
     assert len(render(huge(), ".md", JOB_SUMMARY_BYTES, context)) <= JOB_SUMMARY_BYTES
     assert len(render(huge(), ".html", context=context)) <= HTML_BYTES
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_three_thousand_suspects_are_told_in_no_time(ending: str) -> None:
+    """Each distinct text is looked at once, however often it stands in the result."""
+    paged = results.paged_suspect()
+    ops = [results.op(f"Epilogue(matmul_{n}, {'x' * 60})", n, n, step=9) for n in range(1, 3001)]
+    suspects = [msgspec.structs.replace(paged, rank=n, op=op, share=1 / 3000) for n, op in enumerate(ops, 1)]
+    result = msgspec.structs.replace(results.late(), suspects=suspects)
+    start = time.process_time()
+    render(result, ending, context=stories.context_of([["w" * 200] * 9000], redact=True))
+    assert time.process_time() - start < 2
 
 
 def test_small_report_is_not_called_shortened() -> None:

@@ -35,6 +35,12 @@ SECRETS = {
     "google": ("AIzaSyA1234567890abcdefghijklmnopqrstuv", "AIzaSyA1234567890"),
     "nvidia": ("NGC nvapi-abcdefghijkl-mnopqrst_uvwx", "nvapi-abcdefghijkl"),
     "slack": ("xoxb-123456789012-abcdefghij", "xoxb-123456789012"),
+    "key in a list": ("Namespace(api_key=['team-alpha'], port=8000)", "team-alpha"),
+    "key option": ("vllm serve x --api-key team-alpha-2024 --port 1", "team-alpha-2024"),
+    "token option": ("python s.py --hf-token=abcdefgh", "abcdefgh"),
+    "signed url": ("GET s3://b/x?X-Amz-Signature=0a1b2c3d4e5f&v=1", "0a1b2c3d4e5f"),
+    "session token": ("AWS_SESSION_TOKEN=IQoJb3JpZ2luX2VjEJ3//4AbCd", "IQoJb3JpZ2luX2VjEJ3"),
+    "token in url": ("https://oauth2:glpat-abcdefghij0123456789@git.acme.com/x.git", "glpat-abcdefghij"),
     "pem": (f"{PEM}\\nMIIEowIBAAKCAQEA\\n-----END RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA"),
 }
 INNOCENT = (
@@ -47,6 +53,22 @@ INNOCENT = (
     "/srv/app/max_steps.py:30:build",
     "task-0 sk-learn risk-assessment disk-1",
     "prompt_tokens: 17, completion_tokens: 5",
+    "Avg prompt throughput: 12.5 tokens/s, Running: 3 reqs and/or 2 swapped",
+    "eos_token='</s>' pad_token='<pad>' tokenizer='meta-llama/Llama-3-8B' skip_special_tokens=True",
+    "self.net torch.nn.net logger.info asyncio.run tensor.to model.layers.0.fc1.de x.io(1)",
+    "nvidia-cudnn-cu12==9.1.0.70 CUDA 12.4 driver 580.65.06 NCCL version 2.21.5+cuda12.4",
+    "add::bad face::a c10::cuda std::abs 12:34:56 0:1:2",
+    "http://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html#group",
+    "https://pytorch.org/docs/stable/notes/cuda.html and https://docs.modular.com/max/faq",
+    "host = d_out.copy_to_host()",
+    "torch-2 sk-small cuda-gdb matmul-small task-launch",
+    "/usr/lib/python3.12/asyncio/runners.py /usr/local/lib/python3.12/dist-packages/torch/nn/modules/x.py",
+    "/opt/venv/lib/python3.11/site-packages/vllm/v1/worker/gpu_model_runner.py",
+    "max/mojo/max/gpu/host/_device_context_extras.mojo:163:17 oss/modular/mojo/stdlib/std/x.mojo",
+    "aten/src/ATen/native/cuda/IndexKernel.cu:92 ../csrc/aten/x.cpp torch/csrc/api/y.cpp",
+    "/proc/self/maps /dev/nvidia0 /tmp/torchinductor_root/ab/cabc.py",
+    "POST /v1/chat/completions HTTP/1.1 jit(step)/jit(main)/dot_general N/A I/O </div> 1/2",
+    "C:\\Windows\\System32\\nvcuda.dll C:\\Program Files\\NVIDIA\\x.exe",
     "loaded from https://huggingface.co/models and https://github.com/org/repo",
 )
 
@@ -91,11 +113,59 @@ def test_ordinary_log_text_stays_as_it_is(text: str, names: bool) -> None:
         ("mail ann.lee@example.com now", "mail email-1 now"),
         ("GPU-5d1f0f5c-8a7b-4a3f-9d0e-0123456789ab", "gpu-uuid-1"),
         ("prompt: 'Tell me \\'x\\' now', params: 1", "prompt: request-text-1, params: 1"),
+        ("url http://alice@git.corp/x by alice", "url http://user-1@host-1/x by user-1"),
+        ("redis://app:s3cr3t@cache-7:6379/0", "redis://user-1:[redacted:url-password]@host-1:6379/0"),
+        ("gpu-17.dc2.acme.com, a.acme.org; n4.acme.ai up", "host-1, host-2; host-3 up"),
+        ("gpu01.acme.co.uk and gpu01.acme.co.uk.", "host-1 and host-1."),
+        (
+            "The client socket failed to connect to [gpu-node-1]:29500",
+            "The client socket failed to connect to [host-1]:29500",
+        ),
+        ("2001:db8::17 ::ffff:10.0.0.1 ::1 abcd:ef::ab:cd", "ip-2 ::ffff:ip-1 ::1 ip-3"),
+        ("C:\\\\Users\\\\bob\\\\x", "C:\\\\Users\\\\user-1\\\\x"),
+        ("C:\\Users\\John Smith\\x C:/Users/ann/y", "C:\\Users\\user-2\\x C:/Users/user-1/y"),
+        ("\\\\fileserver\\share\\x.py", "\\\\host-1\\share\\x.py"),
+        ("/tmp/torchinductor_alice/ab/x.py", "/tmp/torchinductor_user-1/ab/x.py"),
+        ("pod vllm-llama-7d9f8b6c5d-x2x4z died", "pod pod-1 died"),
+        ("pod/vllm-0 POD_NAME=vllm-0 and vllm-0", "pod/pod-1 POD_NAME=pod-1 and pod-1"),
+        ("trainer-x2x4z: x, vllm-7d9f8b6c5d-x2x4z_prod", "pod-1: x, pod-2_prod"),
+        ("prompt_token_ids: [1, 2, 3], x", "prompt_token_ids: [request-text-1], x"),
+        ("prompt_token_ids=[1, 2], x=[3]", "prompt_token_ids=[request-text-1], x=[3]"),
+        ("prompt: Who shot JFK?", "prompt: request-text-1"),
+        (
+            'GenerateReqInput(text="my PIN is 1", input_ids=[4])',
+            "GenerateReqInput(text=request-text-1, input_ids=[request-text-2])",
+        ),
         ('{"role": "user", "content": "my PIN is 1234"}', '{"role": "user", "content": request-text-1}'),
     ],
 )
 def test_names_get_one_placeholder_each(text: str, shown: str) -> None:
     assert cleaned(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("/data/acme-corp/llama/serve.py", "/data/folder-1/llama/serve.py"),
+        ("/opt/acme/bin/serve and /opt/acme/x.py", "/opt/folder-1/bin/serve and /opt/folder-1/x.py"),
+        ("cwd: /data/acme", "cwd: /data/folder-1"),
+        ("acme/llm/serve.py:30:build", "folder-1/folder-2/serve.py:30:build"),
+        ("./acme/x.py ../acme/y.py ~/acme/z $HOME/acme", "./{f}/x.py ../{f}/y.py ~/{f}/z $HOME/{f}"),
+        ("PATH=/opt/acme/bin:/opt/zeta/bin", "PATH=/opt/folder-1/bin:/opt/folder-2/bin"),
+        ("site-packages/acme_llm/serve.py", "site-packages/folder-1/serve.py"),
+        ("/data/acme/site-packages/torch/nn/x.py", "/data/folder-1/site-packages/torch/nn/x.py"),
+        ("/opt/max/acme/serve.py", "/opt/folder-1/folder-2/serve.py"),
+        ("model='/models/acme-3.1'", "model='/models/folder-1'"),
+        ("file:///data/acme/x.py https://git.acme.com/zeta/x", "file:///data/folder-1/x.py {h}folder-2/x"),
+        ("acme-corp runs /data/acme-corp/x.py", "folder-1 runs /data/folder-1/x.py"),
+        ("acme runs /data/acme/x.py", "acme runs /data/folder-1/x.py"),
+        ("D:\\acme\\my models\\x.py", "D:\\folder-1\\folder-2\\x.py"),
+        ("['/data/acme/x', \"/data/b c/y.py\"]", "['/data/folder-1/x', \"/data/b c/y.py\"]"),
+        ("/data/customer=acme/x.py", "/data/folder-1=folder-2/x.py"),
+    ],
+)
+def test_folders_that_may_name_a_customer_go_and_files_stay(text: str, shown: str) -> None:
+    assert cleaned(text) == shown.replace("{f}", "folder-1").replace("{h}", "https://host-1/")
 
 
 def test_names_stay_without_the_flag() -> None:
