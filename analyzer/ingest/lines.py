@@ -8,6 +8,7 @@ their bodies, and every other line that holds one of the witnesses' literals. Al
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -42,8 +43,16 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
 
 def literal_pattern(literals: Sequence[str]) -> str:
     """One alternation of literals; literals that contain another one are dropped as they are covered."""
-    kept = [lit for lit in literals if not any(o != lit and o in lit for o in literals)]
-    return "|".join("".join("\\" + c if c in _META else c for c in lit) for lit in sorted(set(kept)))
+    return _pattern(tuple(literals))
+
+
+@cache
+def _pattern(literals: tuple[str, ...]) -> str:
+    kept: list[str] = []
+    for literal in sorted(set(literals), key=len):  # only a shorter one can be inside
+        if not any(one in literal for one in kept):
+            kept.append(literal)
+    return "|".join("".join("\\" + c if c in _META else c for c in lit) for lit in sorted(kept))
 
 
 def scan(path: Path, literals: Sequence[str]) -> Scan:

@@ -111,28 +111,51 @@ class LineReader:
     def lines(self, first: int, last: int) -> list[Line]:
         """Lines ``first`` to ``last`` without envelope; one with inner carriage returns gives several."""
         first, last = max(1, first), min(last, self.total_lines)
-        found: list[Line] = []
-        for block in range((first - 1) // _BLOCK_LINES, (last - 1) // _BLOCK_LINES + 1):
-            found.extend(line for line in self._block(block) if first <= line.number <= last)
+        wanted = range((first - 1) // _BLOCK_LINES, (last - 1) // _BLOCK_LINES + 1)
+        blocks = self._kept(wanted)
+        return [line for block in wanted for line in blocks[block] if first <= line.number <= last]
+
+    def _kept(self, wanted: range) -> dict[int, list[Line]]:
+        """The blocks by number. All that are missing are read at once: it costs little more than one."""
+        found = {block: self._blocks[block] for block in wanted if block in self._blocks}
+        missing = [block for block in wanted if block not in found]
+        if missing:
+            lines = self._read_lines(missing[0] * _BLOCK_LINES + 1, (missing[-1] + 1) * _BLOCK_LINES)
+            found.update({block: [] for block in missing})
+            for line in lines:
+                block = (line.number - 1) // _BLOCK_LINES
+                if block not in self._blocks:
+                    found[block].append(line)
+        self._blocks.update(found)
+        for block in found:
+            self._blocks.move_to_end(block)
+        while len(self._blocks) > _CACHED_BLOCKS:
+            self._blocks.popitem(last=False)
         return found
 
-    def _block(self, block: int) -> list[Line]:
-        if block in self._blocks:
-            self._blocks.move_to_end(block)
-            return self._blocks[block]
-        first = block * _BLOCK_LINES + 1
-        raw = self.raw(first, first + _BLOCK_LINES - 1)
-        frame = pl.DataFrame(
-            {"line": range(first, first + len(raw)), "raw": raw}, schema={"line": pl.UInt32, "raw": pl.String}
-        ).select(pl.lit(self._source, dtype=pl.UInt16).alias("source"), "line", "raw")
-        stripped = strip(frame).select("line", "text", "process", "time_ns", "rank", "level")
-        self._blocks[block] = [
-            self._owned(Line(source=self._source, number=number, **told))
-            for number, told in ((row.pop("line"), row) for row in stripped.iter_rows(named=True))
+    def _read_lines(self, first: int, last: int) -> list[Line]:
+        raw = self.raw(first, last)
+        numbers = pl.int_range(first, first + len(raw), dtype=pl.UInt32, eager=True).alias("line")
+        frame = pl.DataFrame([numbers, pl.Series("raw", raw, dtype=pl.String)])
+        own = pl.lit(self._source, dtype=pl.UInt16).alias("source")
+        stripped = strip(frame.select(own, "line", "raw"))
+        columns = ("line", "text", "process", "time_ns", "rank", "level")
+        return [
+            self._owned(
+                Line(
+                    source=self._source,
+                    number=number,
+                    text=text,
+                    process=process,
+                    time_ns=time_ns,
+                    rank=rank,
+                    level=level,
+                )
+            )
+            for number, text, process, time_ns, rank, level in zip(
+                *(stripped.get_column(name).to_list() for name in columns), strict=True
+            )
         ]
-        if len(self._blocks) > _CACHED_BLOCKS:
-            self._blocks.popitem(last=False)
-        return self._blocks[block]
 
     def _owned(self, line: Line) -> Line:
         """The line with what the block above that it belongs to knows about it."""
