@@ -22,7 +22,7 @@ from analyzer.model import (
     FaultRecord,
     ServerState,
 )
-from analyzer.profile.join import join_ops
+from analyzer.profile.join import Joined, join_ops, joined_work
 from analyzer.profile.model import Profile
 from analyzer.profile.read import read_profile
 from analyzer.readings import Readings, read_witnesses
@@ -46,14 +46,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     """A result with what it was made of, as long as the inputs are open.
 
-    ``profile`` null = none was given. Raw lines are read through ``excerpt``. ``known``: what the
-    inference used, with the readers of all inputs.
+    ``profile``, and what of it was ``joined`` to ops: null = none was given. Raw lines are read through
+    ``excerpt``. ``known``: what the inference used, with the readers of all inputs.
     """
 
     result: Result
     timeline: Timeline
     loaded: list[Loaded]
     profile: Profile | None
+    joined: Joined | None
     known: Knowledge
     options: Options
 
@@ -91,7 +92,10 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
             readings = read_witnesses(loaded)
             tell("timeline")
             profile = read_profile(options.profile) if options.profile else None
-            timeline = _timeline(loaded, readings, profile)
+            timeline = _timeline(loaded, readings)
+            joined = None
+            if profile is not None:
+                timeline, joined = _with_profile(timeline, profile, loaded)
             _check_process(timeline, options)
             _check_window(timeline, options)
             tell("diagnosis")
@@ -103,6 +107,7 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
                 timeline=timeline,
                 loaded=loaded,
                 profile=profile,
+                joined=joined,
                 known=known,
                 options=options,
             )
@@ -111,13 +116,19 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
                 one.reader.close()
 
 
-def _timeline(loaded: list[Loaded], readings: Readings, profile: Profile | None) -> Timeline:
+def _timeline(loaded: list[Loaded], readings: Readings) -> Timeline:
     ops = pl.concat([one.ops for one in loaded]) if loaded else pl.DataFrame(schema=OPS_SCHEMA)
     ops = with_launches(ops, readings.kernels.launches)
-    timeline = build_timeline(ops, readings.step_marks)
-    if profile is None:
-        return timeline
-    return msgspec.structs.replace(timeline, ops=join_ops(timeline.ops, profile))
+    return build_timeline(ops, readings.step_marks)
+
+
+def _with_profile(timeline: Timeline, profile: Profile, loaded: list[Loaded]) -> tuple[Timeline, Joined]:
+    """The timeline with device times and streams; what was joined is a note of the input with the ops."""
+    ops = join_ops(timeline.ops, profile)
+    joined = joined_work(ops, profile)
+    owner = int(ops["source"][0]) if ops.height else 0
+    loaded[owner].notes.append(joined.text)
+    return msgspec.structs.replace(timeline, ops=ops), joined
 
 
 def _check_window(timeline: Timeline, options: Options) -> None:

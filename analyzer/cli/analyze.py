@@ -101,6 +101,8 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         with open_analysis(logs, options) as opened:
             analysis = _after(opened, logs, program, replay=replay, deadline_s=deadline, quiet=quiet)
             result = analysis.result
+            if analysis.joined is not None and not analysis.joined.matches and not quiet:
+                typer.echo(f"trace-analyze: {analysis.joined.text}", err=True)
             text = _timeline_text(analysis, width) if timeline else _text(result, output, top, width)
             _write_files(analysis, wanted)
     write_stdout(text)
@@ -163,6 +165,7 @@ def _timeline_text(analysis: Analysis, width: int | None) -> bytes:
         analysis.result.timeline.timing_basis,
         width=columns(width),
         color=use_color(),
+        note=analysis.joined.text if analysis.joined is not None else None,
     )
     return shown.encode("utf-8", errors="replace")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -67,17 +68,33 @@ def _window_ops(analysis: Analysis) -> tuple[WindowOp, ...]:
     devices = {op.line: op.device for op in window.ops}
     source = (pl.col("source") == window.first_op.input) & (pl.col("process") == window.first_op.process)
     lines = pl.col("launch_line").is_between(window.first_op.line, window.last_op.line)
-    rows = analysis.timeline.ops.filter(source & lines).head(WINDOW_OPS).to_dicts()
+    rows: Sequence[Mapping[str, Any]] = (
+        analysis.timeline.ops.filter(source & lines).head(WINDOW_OPS).to_dicts()
+    )
+    if "device_stream" in analysis.timeline.ops.columns:  # other queues go on in between
+        rows = list(_in_window(rows, set(devices)))
     return tuple(
         WindowOp(
             op=op_ref(row, devices.get(row["launch_line"])),
             depth=row["depth"],
-            stream=None,
+            stream=str(row["device_stream"]) if row.get("device_stream") is not None else None,
             launch_ns=row["launch_ns"],
             completion_ns=row["completion_ns"],
         )
         for row in rows
     )
+
+
+def _in_window(
+    rows: Iterable[Mapping[str, Any]], lines: Collection[int | None]
+) -> Iterator[Mapping[str, Any]]:
+    """The rows whose outer op is in the window, with what it encloses."""
+    inside = False
+    for row in rows:
+        if row["depth"] == 0:
+            inside = row["launch_line"] in lines
+        if inside:
+            yield row
 
 
 def _steps(analysis: Analysis) -> tuple[StepSpan, ...]:

@@ -37,9 +37,8 @@ def open_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
     """
     reader = known.readers[int(ops["source"][0])]
     span = _span(known, fault, ops, reported, reader)
-    launch = pl.col("launch_line")
-    inside = ops.filter((launch > span.begin_line) & (launch < span.end_line)).tail(WINDOW_LIMIT)
-    before = _same_run(ops.filter(launch <= span.begin_line), inside)
+    inside = span.inside(ops).tail(WINDOW_LIMIT)
+    before = _same_run(span.before(ops), inside)
     facts = gather_facts(inside, before, reader, known.types)
     elsewhere = {op.launch_line: why for op in facts if (why := _other_device(op, fault))}
     if len(elsewhere) == len(facts):  # no op is left that could have failed: the device was read wrongly
@@ -116,11 +115,9 @@ def _value(inside: pl.DataFrame, facts: Sequence[OpFacts], span: Span) -> Window
 
 
 def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, elsewhere: Sequence[ClearedOp]) -> Cleared:
-    before = ops.filter(pl.col("launch_line") <= span.begin_line).height
+    before = span.cleared(ops).height  # without a proof nobody is
     after = _never_ran(ops, span)
     named_ops, reasons = [], []
-    if not span.proven:
-        before = 0  # nothing proves them innocent
     if before:
         where = f" (line {span.begin.line})" if span.begin.line else ""
         reasons.append(f"{launches(before)} before the window: {span.begin.reason}{where}")

@@ -19,11 +19,12 @@ from analyzer.profile.model import KERNELS_SCHEMA, OPS_SCHEMA, Profile
 
 _KERNEL_TABLE = "CUPTI_ACTIVITY_KIND_KERNEL"
 _COPY_TABLES = {"CUPTI_ACTIVITY_KIND_MEMCPY": "memcpy", "CUPTI_ACTIVITY_KIND_MEMSET": "memset"}
+_TO_HOST = 2  # copyKind of CUPTI and of nsys (ENUM_CUDA_MEMCPY_OPER): device to host
 _RUNTIME_TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _RANGES = "SELECT start, end, globalTid, text, textId FROM NVTX_EVENTS WHERE end IS NOT NULL ORDER BY start"
 MAGIC = b"SQLite format 3\x00"
 
-_Range = tuple[int, int, str]
+_Range = tuple[int, int, str, int]
 
 
 def read_nsys(path: Path) -> Profile:
@@ -53,7 +54,7 @@ def _read(path: Path, base: sqlite3.Connection) -> Profile:
         place = (found[2], order[found]) if found else (None, None)
         rows.append((kind, name, device, stream, start, end - start, correlation, *place))
     kernels = pl.DataFrame(rows, schema=KERNELS_SCHEMA, orient="row").sort("start_ns")
-    seen = [(index, one[2], None, one[0], one[1] - one[0]) for one, index in order.items()]
+    seen = [(index, one[2], one[3], one[0], one[1] - one[0]) for one, index in order.items()]
     return Profile(source="nsys", kernels=kernels, ops=pl.DataFrame(seen, schema=OPS_SCHEMA, orient="row"))
 
 
@@ -67,8 +68,11 @@ def _work(
         found.append(("kernel", strings.get(name, str(name)), *rest))
     for table, kind in _COPY_TABLES.items():
         if table in tables:
-            query = f"SELECT deviceId, streamId, start, end, correlationId FROM {table}"  # noqa: S608 (our own constant)
-            found.extend((kind, kind, *rest) for rest in base.execute(query))
+            columns = {name for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}
+            way = "copyKind" if "copyKind" in columns else "NULL"
+            query = f"SELECT {way}, deviceId, streamId, start, end, correlationId FROM {table}"  # noqa: S608 (our own constants)
+            for copied, *rest in base.execute(query):
+                found.append((kind, f"{kind} DtoH" if copied == _TO_HOST else kind, *rest))
     return found
 
 
@@ -83,7 +87,7 @@ def _ranges(base: sqlite3.Connection, strings: Mapping[int, str]) -> dict[int, l
     found: dict[int, list[_Range]] = {}
     for start, end, thread, text, text_id in base.execute(_RANGES):
         label = text if text is not None else strings.get(text_id, "")
-        found.setdefault(thread, []).append((start, end, label))
+        found.setdefault(thread, []).append((start, end, label, thread))
     return found
 
 
@@ -93,5 +97,5 @@ def _around(ranges: Mapping[int, list[_Range]], call: tuple[int, int, int] | Non
         return None
     thread, start, end = call
     own = ranges.get(thread, [])
-    at = bisect_right(own, (start, float("inf"), ""))
+    at = bisect_right(own, (start, float("inf"), "", 0))
     return next((one for one in reversed(own[:at]) if one[1] >= end), None)

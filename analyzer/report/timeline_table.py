@@ -22,7 +22,13 @@ _BASIS = {
 
 
 def render_timeline(
-    totals: pl.DataFrame, steps: pl.DataFrame, basis: TimingBasis, *, width: int, color: bool
+    totals: pl.DataFrame,
+    steps: pl.DataFrame,
+    basis: TimingBasis,
+    *,
+    width: int,
+    color: bool,
+    note: str | None = None,
 ) -> str:
     """Two tables: the ops (``op_totals``) and the steps (``step_times``).
 
@@ -32,10 +38,13 @@ def render_timeline(
         basis: What the times mean; printed in words.
         width: Columns.
         color: Whether colour codes may be used.
+        note: What has to be known to read the times, such as what a profile could not be joined to.
     """
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=color, no_color=not color, highlight=False)
     console.print(Text(f"Ops: {totals.height} names, {totals['count'].sum()} launches; {_BASIS[basis]}"))
+    if note:
+        console.print(Text(note))
     console.print(_ops_table(totals.head(OPS_SHOWN)))
     if totals.height > OPS_SHOWN:
         console.print(Text(f"and {totals.height - OPS_SHOWN} more names"))

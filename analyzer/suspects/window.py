@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import polars as pl
@@ -9,6 +10,15 @@ import polars as pl
 from analyzer.model import FaultRecord, Line
 from analyzer.schema import Border, Value
 from analyzer.suspects.proofs import Proof, find_statement, find_values, skeleton, statement_templates
+from analyzer.suspects.queues import (
+    QueueBegin,
+    begin_of,
+    is_proven,
+    joint_border,
+    queue_of_proof,
+    queues_of,
+    with_queue,
+)
 
 STEP_FALLBACK = 2  # no proof found: the fault can be one step back (overlap scheduling)
 _SEARCH_LINES = 40_000  # how far back a proof is looked for; a step of a large model has some thousand lines
@@ -25,13 +35,37 @@ class Lines(Protocol):
 
 
 class Span(Value):
-    """Lines between which launches can be guilty: ``begin_line`` < launch < ``end_line``."""
+    """Lines between which launches can be guilty: ``begin_line`` < launch < ``end_line``.
+
+    ``queues``: where several streams are known, the begin of each; ``begin_line`` is then the earliest, and
+    ``proven`` = of all of them.
+    """
 
     begin_line: int
     end_line: int
     begin: Border
     end: Border
     proven: bool
+    queues: tuple[QueueBegin, ...] = ()
+
+    def inside(self, ops: pl.DataFrame) -> pl.DataFrame:
+        """The launches of ``ops`` that can be guilty."""
+        launch = pl.col("launch_line")
+        return self._of(ops, (launch > pl.col("_begin")) & (launch < self.end_line))
+
+    def before(self, ops: pl.DataFrame) -> pl.DataFrame:
+        """The launches before the window, whether anything proves them sound or not."""
+        return self._of(ops, pl.col("launch_line") <= pl.col("_begin"))
+
+    def cleared(self, ops: pl.DataFrame) -> pl.DataFrame:
+        """The launches that a proof of their queue shows sound."""
+        return self._of(ops, (pl.col("launch_line") <= pl.col("_begin")) & pl.col("_proven"))
+
+    def _of(self, ops: pl.DataFrame, part: pl.Expr) -> pl.DataFrame:
+        placed = with_queue(ops) if self.queues else ops
+        begin, proven = begin_of(self.queues, self.begin_line), is_proven(self.queues, otherwise=self.proven)
+        placed = placed.with_columns(begin.alias("_begin"), proven.alias("_proven"))
+        return placed.filter(part).select(ops.columns)
 
 
 def find_span(
@@ -58,6 +92,9 @@ def find_span(
     before = ops.filter(pl.col("launch_line") < end_line)
     before = before if several_writers else _last_run(before)
     may_prove = before.height > 0 and not several_writers
+    with_queues = with_queue(before) if may_prove and "device_stream" in before.columns else None
+    if with_queues is not None and len(queues_of(with_queues)) > 1:
+        return _of_queues(with_queues, fault, lines, end_line, end)
     proof = _last_proof(before, fault, lines, end_line) if may_prove else None
     if proof is not None:
         begin_line, begin = _after_proof(before, proof, _lag(before, fault, lines, proof))
@@ -86,25 +123,63 @@ def _own_lines(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, first: int, 
     return [one for one in lines.lines(first, last) if one.process in (process, fault.process, "")]
 
 
+def _of_queues(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, end_line: int, end: Border) -> Span:
+    """The window where work ran on several streams: each begins behind the last proof of its own.
+
+    ``ops`` are the launches before the report, with their ``queue``; the rest as in ``find_span``.
+    """
+    proofs: dict[str | None, Proof] = {}
+    wanted = queues_of(ops)
+    for proof in _proofs(ops, fault, lines, end_line):
+        proofs.setdefault(queue_of_proof(ops, proof), proof)
+        if all(queue in proofs for queue in wanted):
+            break
+    fallback = _fallback(ops)
+    begins = []
+    for queue in wanted:
+        own = proofs.get(queue)
+        line, border = _after_proof(ops, own, _lag(ops, fault, lines, own)) if own else fallback
+        begins.append(QueueBegin(queue=queue, begin_line=line, border=border, proven=own is not None))
+    earliest = min(one.begin_line for one in begins)
+    span = Span(
+        begin_line=earliest,
+        end_line=end_line,
+        begin=joint_border(begins),
+        end=end,
+        proven=all(one.proven for one in begins),
+        queues=tuple(begins),
+    )
+    if span.inside(ops).height:
+        return span
+    return Span(begin_line=fallback[0], end_line=end_line, begin=fallback[1], end=end, proven=False)
+
+
 def _last_proof(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, end_line: int) -> Proof | None:
-    """Walk back from the report until a line proves earlier work sound.
+    return next(_proofs(ops, fault, lines, end_line), None)
+
+
+def _proofs(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, end_line: int) -> Iterator[Proof]:
+    """Walk back from the report over the lines that prove earlier work sound.
 
     A line of the statement that met the fault is believed before any other value line, even a later one:
     where the statement printed its steps, its silence says more than what another line seems to say.
     """
     templates = statement_templates(fault.python)
     stop = max(int(ops["launch_line"][0]), end_line - _SEARCH_LINES)
-    last, value = end_line - 1, None
+    last, told, values = end_line - 1, False, list[Proof]()
     while last >= stop:
         first = max(stop, last - _CHUNK_LINES + 1)
         own = _own_lines(ops, fault, lines, first, last)
-        if proof := next(find_statement(own, templates), None):
-            return proof
-        value = value or next(find_values(own), None)
-        if value is not None and not templates:
-            return value
+        for proof in find_statement(own, templates):
+            told = True
+            yield proof
+        if not templates:
+            yield from find_values(own)
+        elif not told:
+            values.extend(find_values(own))
         last = first - 1
-    return value
+    if not told:
+        yield from values
 
 
 def _lag(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, proof: Proof) -> int:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from analyzer.errors import InputError
-from analyzer.profile.join import device_totals, join_ops
+from analyzer.profile.join import device_totals, join_ops, joined_work
 from analyzer.profile.model import Profile
 from analyzer.profile.read import read_profile
 
@@ -107,7 +107,7 @@ def test_the_nth_launch_of_a_name_is_the_nth_in_the_profile(tmp_path: Path) -> N
     profile = profile_of(tmp_path, "aten::mm", "aten::add", "aten::mm")
     joined = join_ops(oplog("aten::mm", "aten::add", "aten::mm"), profile)
     assert joined["device_ns"].to_list() == [1000, 2000, 3000]
-    assert joined["stream"].to_list() == [0, 1, 0]
+    assert joined["device_stream"].to_list() == [0, 1, 0]
 
 
 def test_names_whose_counts_differ_get_no_times(tmp_path: Path) -> None:
@@ -115,3 +115,42 @@ def test_names_whose_counts_differ_get_no_times(tmp_path: Path) -> None:
     profile = profile_of(tmp_path, "aten::mm", "aten::mm", "aten::add")
     joined = join_ops(oplog("aten::mm", "aten::mm", "aten::mm", "aten::add"), profile)
     assert joined["device_ns"].to_list() == [None, None, None, 3000]
+
+
+def nested(tmp_path: Path) -> Profile:
+    """``aten::linear`` above the dispatcher, ``aten::_to_copy`` with the ``copy_`` that it launches by."""
+    return read_profile(
+        trace(
+            tmp_path,
+            event("cpu_op", "aten::linear", 0, 40),
+            event("cpu_op", "aten::addmm", 5, 30),
+            event("cuda_runtime", "cudaLaunchKernel", 10, 3, correlation=1),
+            event("kernel", "gemm", 100, 9, correlation=1, device=0, stream=7),
+            event("cpu_op", "aten::_to_copy", 50, 40),
+            event("cpu_op", "aten::copy_", 55, 30),
+            event("cuda_runtime", "cudaMemcpyAsync", 60, 3, correlation=2),
+            event(
+                "gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 200, 4, correlation=2, device=0, stream=7
+            ),
+            event("cpu_op", "aten::copy_", 100, 30),
+            event("cuda_runtime", "cudaLaunchKernel", 110, 3, correlation=3),
+            event("kernel", "copy", 300, 2, correlation=3, device=0, stream=7),
+        )
+    )
+
+
+def test_a_kernel_belongs_to_the_innermost_op_that_the_log_has(tmp_path: Path) -> None:
+    """The log is made below autograd and shows no op inside another: neither linear nor the first copy_."""
+    joined = join_ops(oplog("aten::addmm", "aten::_to_copy", "aten::copy_"), nested(tmp_path))
+    assert joined["device_ns"].to_list() == [9000, 4000, 2000]
+    assert joined["to_host"].to_list() == [False, True, False]
+
+
+def test_what_found_no_op_is_counted(tmp_path: Path) -> None:
+    profile = nested(tmp_path)
+    work = joined_work(join_ops(oplog("aten::addmm", "aten::copy_", "aten::copy_"), profile), profile)
+    assert (work.joined, work.elsewhere, work.unassigned) == (3, 0, 0)
+    assert (work.ops, work.ops_with_times) == (3, 3)
+    work = joined_work(join_ops(oplog("aten::addmm", "aten::copy_"), profile), profile)
+    assert (work.joined, work.elsewhere, work.unassigned) == (1, 2, 0)
+    assert work.matches

@@ -51,6 +51,17 @@ def test_kernels_belong_to_the_innermost_range_around_their_launch(tmp_path: Pat
     ]
 
 
+def test_copies_to_the_host_are_told_where_the_export_knows(tmp_path: Path) -> None:
+    path = export(tmp_path / "x.sqlite")
+    base = sqlite3.connect(path)
+    base.executescript(
+        "ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY ADD copyKind;"
+        "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 2"
+    )
+    base.close()
+    assert read_profile(path).kernels["name"].to_list()[0] == "memcpy DtoH"
+
+
 def test_an_export_without_cuda_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="was CUDA traced"):
         read_profile(export(tmp_path / "x.sqlite", kernels=False))
