@@ -1,0 +1,111 @@
+"""Ops of torch's dispatcher by their schema: ``aten::index_select``, and those that libraries register."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from analyzer.replay.executors.call import Bound, CannotRunError, Executor, Prepared
+from analyzer.replay.executors.schema_values import Reader, kind_of, place_of, value_of
+from analyzer.replay.worker.dtypes import size_bytes
+from analyzer.replay.worker.plan_file import Op
+
+
+def _handles(op: Op) -> bool:
+    return op.executor == "torch" and "::" in op.call
+
+
+def prepare(op: Op, bound: Sequence[Bound], context: Any) -> Prepared:
+    """Find the overload and its arguments."""
+    import torch
+
+    for library in context.job.custom_extensions:
+        if library.endswith(".so"):
+            torch.ops.load_library(library)
+    overload = _overload(torch, op, bound)
+    schema = overload._schema  # noqa: SLF001  (what torch's own tools read)
+    reader = Reader(torch, context.framework.device)
+    args, kwargs = _arguments(op, schema, bound, reader, context.framework)
+    mutates = bool(schema.is_mutable)
+    return Prepared(partial(overload, *args, **kwargs), repeatable=not mutates, mutates=mutates)
+
+
+def _overload(torch: Any, op: Op, bound: Sequence[Bound]) -> Any:
+    namespace, _, name = op.call.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    if packet is None:
+        raise CannotRunError(f"this torch has no {op.call}")
+    if op.overload:
+        overload = getattr(packet, op.overload, None)
+        if overload is None:
+            raise CannotRunError(f"{op.call} has no overload {op.overload}")
+        return overload
+    known = [getattr(packet, each) for each in sorted(packet.overloads(), key=_default_first)]
+    for overload in known:
+        if _takes(overload._schema, bound):  # noqa: SLF001
+            return overload
+    raise CannotRunError(
+        f"no overload of {op.call} takes {', '.join(one.name for one in bound) or 'nothing'}"
+    )
+
+
+def _default_first(overload: str) -> tuple[bool, bool, str]:
+    return overload != "default", "out" in overload.split("_"), overload
+
+
+def _takes(schema: Any, bound: Sequence[Bound]) -> bool:
+    """Whether all given arguments have a place of their kind, and all others a default."""
+    arguments = {one.name: one for one in schema.arguments}
+    given = {place_of(one, list(arguments)): one for one in bound}
+    if None in given:
+        return False
+    for name, argument in arguments.items():
+        one = given.get(name)
+        if one is None:
+            if not argument.has_default_value():
+                return False
+        elif one.is_tensor != ("Tensor" in kind_of(argument)) and (one.is_tensor or one.value is not None):
+            return False
+    return True
+
+
+def _arguments(
+    op: Op, schema: Any, bound: Sequence[Bound], reader: Reader, framework: Any
+) -> tuple[list[Any], dict[str, Any]]:
+    names = [one.name for one in schema.arguments]
+    given = {place_of(one, names): one for one in bound}
+    unknown = [one.name for one in bound if place_of(one, names) is None]
+    if unknown:
+        raise CannotRunError(f"{op.call} has no argument {unknown[0]}")
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    outs = 0
+    for argument in schema.arguments:
+        one = given.get(argument.name)
+        if one is not None:
+            value = value_of(one, argument, reader)
+        elif argument.is_out:
+            value = _output(op, outs, framework)
+        elif argument.has_default_value():
+            value = argument.default_value
+        else:
+            raise CannotRunError(f"{op.call} needs {argument.name}, which the plan does not have")
+        outs += bool(argument.is_out)
+        if argument.kwarg_only:
+            kwargs[argument.name] = value
+        else:
+            args.append(value)
+    return args, kwargs
+
+
+def _output(op: Op, place: int, framework: Any) -> Any:
+    """A tensor to write into, where the log has only its type."""
+    if place >= len(op.outputs):
+        raise CannotRunError(f"{op.call} writes into an output whose type the plan does not have")
+    tensor = op.outputs[place]
+    return framework.make(tensor, bytes(size_bytes(tensor.dtype) * math.prod(tensor.shape)))
+
+
+EXECUTOR = Executor("torch", _handles, prepare)
