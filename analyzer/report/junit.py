@@ -7,10 +7,12 @@ from xml.etree import ElementTree as ET
 
 from analyzer.replay_result import ReplayAttempt
 from analyzer.report.limits import encoded
+from analyzer.report.plain import plain
+from analyzer.report.request import ReportContext
 from analyzer.report.signature import signature
-from analyzer.report.story.telling import clip, input_names, place_of, root_of
-from analyzer.report.story.values import Cite
-from analyzer.report.terminal import plain
+from analyzer.report.story.replayed import RUNG_WORDS, attempt_told, replay_told
+from analyzer.report.story.telling import Scene, clip, input_names, place_of, root_of, scene_of, sentence_text
+from analyzer.report.story.values import FULL, Cite
 from analyzer.schema import Fault, Replay, Result
 
 TEXT_CHARS = 4_000
@@ -25,7 +27,7 @@ def render(result: Result) -> bytes:
     root = root_of(result)
     suite = ET.Element("testsuite", name="trace-analyze")
     if result.replay is not None:
-        _replay_case(suite, result.replay)
+        _replay_case(suite, scene_of(result, ReportContext(), FULL), result.replay)
     else:
         _analysis_case(suite, result, root)
     cases = list(suite)
@@ -67,7 +69,7 @@ def _analysis_case(suite: ET.Element, result: Result, root: Fault | None) -> Non
     failure.text = _text(f"{place}: {root.text}")
 
 
-def _replay_case(suite: ET.Element, replay: Replay) -> None:
+def _replay_case(suite: ET.Element, scene: Scene, replay: Replay) -> None:
     case = ET.SubElement(suite, "testcase", classname="trace-analyze.replay", name="replay")
     outcome = next(
         (
@@ -78,23 +80,24 @@ def _replay_case(suite: ET.Element, replay: Replay) -> None:
         None,
     )
     told, verdict = _text(replay.statement), _text(replay.verdict or "interrupted")
+    body = _text("\n".join(sentence_text(one) for one in replay_told(scene, replay)), lines=True)
     if outcome is None:
-        ET.SubElement(case, "system-out").text = f"{verdict}: {told}"
-    elif outcome == "skipped":
-        ET.SubElement(case, outcome, message=told)
+        ET.SubElement(case, "system-out").text = f"{verdict}: {told}\n{body}"
     else:
-        ET.SubElement(case, outcome, type=verdict, message=told)
+        kind = {} if outcome == "skipped" else {"type": verdict}
+        ET.SubElement(case, outcome, {**kind, "message": told}).text = body
     for attempt in replay.attempts:
-        _attempt_case(suite, attempt)
+        _attempt_case(suite, scene, replay, attempt)
+    suite.set("time", f"{sum(one.duration_s for one in replay.attempts):.3f}")
 
 
-def _attempt_case(suite: ET.Element, attempt: ReplayAttempt) -> None:
+def _attempt_case(suite: ET.Element, scene: Scene, replay: Replay, attempt: ReplayAttempt) -> None:
     """One child: it failed, passed, or did not get as far as the window."""
     case = ET.SubElement(
         suite,
         "testcase",
         classname="trace-analyze.replay",
-        name=f"attempt {attempt.number} {attempt.rung}",
+        name=f"attempt {attempt.number}: {RUNG_WORDS[attempt.rung]}",
         time=f"{attempt.duration_s:.3f}",
     )
     told = _text(attempt.error or attempt.outcome)
@@ -102,10 +105,10 @@ def _attempt_case(suite: ET.Element, attempt: ReplayAttempt) -> None:
         ET.SubElement(case, "error", type=attempt.outcome, message=told)
     elif attempt.outcome in {"failed", "hang", "out_of_memory"}:
         ET.SubElement(case, "failure", type=attempt.kind or attempt.outcome, message=told)
-    else:
-        ET.SubElement(case, "system-out").text = told
+    ET.SubElement(case, "system-out").text = _text(sentence_text(attempt_told(scene, replay, attempt)))
 
 
-def _text(text: str) -> str:
-    """Text that XML 1.0 can hold."""
-    return _NOT_XML.sub("\ufffd", plain(clip(text, TEXT_CHARS)))
+def _text(text: str, *, lines: bool = False) -> str:
+    """Text that XML 1.0 can hold; with ``lines`` its line ends are ours and stay."""
+    shown = "\n".join(plain(line) for line in text.split("\n")) if lines else plain(text)
+    return _NOT_XML.sub("\ufffd", clip(shown, TEXT_CHARS))

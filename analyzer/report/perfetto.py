@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator, Sequence
 
 from analyzer.errors import UsageError
+from analyzer.report.plain import plain
 from analyzer.report.request import ReportContext, WindowOp
 from analyzer.report.story.marks import key_of, lane_of, suspects_by_op, window_ops
 from analyzer.report.story.telling import clip, root_of
-from analyzer.report.terminal import plain
 from analyzer.schema import Result
 
 NS_PER_US = 1_000

@@ -14,7 +14,7 @@ from functools import partial
 import msgspec
 
 from analyzer.report.redact_paths import is_telling, without_folders
-from analyzer.report.redact_patterns import COMMON, KNOWN, NAMES, PUBLIC_HOSTS, SECRETS
+from analyzer.report.redact_patterns import COMMON, KEY_OPTION, KNOWN, NAMES, PUBLIC_HOSTS, SECRETS
 from analyzer.report.request import ReportContext
 from analyzer.report.sections import excerpts_wanted
 from analyzer.schema import Result
@@ -41,6 +41,11 @@ NEVER_TEXT = frozenset(
         "proof",
         "verdict",
         "dtype",
+        "rung",
+        "outcome",
+        "fidelity",
+        "log_kind",
+        "replay_kind",
     ]
 )
 
@@ -198,7 +203,7 @@ def redacted(result: Result, context: ReportContext) -> tuple[Result, ReportCont
         return redactor.clean_lines(context.excerpt(source, first, last))
 
     clean = {text: redactor.clean(text) for text in texts}
-    changed = any(before != after for before, after in clean.items())
+    changed = any(before != after or _wants_secret(before) for before, after in clean.items())
     told = msgspec.convert(_mapped(tree, clean), Result) if changed else result
     return told, msgspec.structs.replace(context, excerpt=excerpt)
 
@@ -207,7 +212,7 @@ def _texts(value: object) -> Iterator[str]:
     """Every text of a tree of plain values, but for vocabularies of ours, in order."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for one in value:
             yield from _texts(one)
     elif isinstance(value, dict):
@@ -216,12 +221,21 @@ def _texts(value: object) -> Iterator[str]:
                 yield from _texts(one)
 
 
+def _wants_secret(word: object) -> bool:
+    """Whether the next word of a command line is a key."""
+    return isinstance(word, str) and KEY_OPTION.fullmatch(word) is not None
+
+
 def _mapped(value: object, clean: Mapping[str, str]) -> object:
     """The same tree with every such text exchanged."""
     if isinstance(value, str):
         return clean[value]
-    if isinstance(value, list):
-        return [_mapped(one, clean) for one in value]
+    if isinstance(value, list | tuple):
+        before = [None, *value]
+        return [
+            "[redacted:secret]" if _wants_secret(last) and isinstance(one, str) else _mapped(one, clean)
+            for last, one in zip(before, value, strict=False)
+        ]
     if isinstance(value, dict):
         return {key: one if key in NEVER_TEXT else _mapped(one, clean) for key, one in value.items()}
     return value

@@ -84,6 +84,8 @@ SECRETS = _compiled(
     )
 )
 
+KEY_OPTION = re.compile(rf"(?i)--?(?:[a-z]+-)?(?:{_KEY_OPTIONS})")  # its key is the next word
+
 # Replaced with --redact, each value by the same placeholder wherever it stands.
 NAMES = _compiled(
     (

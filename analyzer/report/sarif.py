@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from urllib.parse import quote
 
+from analyzer.replay_result import BlamedOp
+from analyzer.report.plain import plain
 from analyzer.report.request import ReportContext
 from analyzer.report.signature import Signature, signature
 from analyzer.report.story.marks import key_of, suspects_by_op, window_ops
 from analyzer.report.story.telling import accused_of, clip, percent, root_of
-from analyzer.report.terminal import plain
-from analyzer.schema import Fault, OpRef, Result, SourceFrame, Suspect
+from analyzer.schema import Fault, OpRef, Replay, Result, SourceFrame, Suspect
 
 SCHEMA_URI = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RESULTS_LIMIT = 5_000  # GitHub shows no more; it refuses over 25,000
@@ -107,16 +108,48 @@ def _properties(result: Result, fault: Fault, suspect: Suspect | None, made: Sig
         "code": fault.code,
         "signatureBasis": made.basis if made else None,
         "share": suspect.share if suspect else None,
+        **(_replay_facts(result.replay) if fault is root_of(result) and result.replay else {}),
     }
     return {key: value for key, value in found.items() if value is not None}
 
 
+def _replay_facts(done: Replay) -> Json:
+    return {
+        "replayVerdict": done.verdict,
+        "replayAttempts": len(done.attempts),
+        "replayFailed": sum(one.outcome == "failed" for one in done.attempts),
+        "replaySeconds": round(sum(one.duration_s for one in done.attempts), 3),
+        "replayInputs": done.fidelity,
+        "replayRulesOut": [plain(clip(text, MESSAGE_CHARS)) for text in done.rules_out] or None,
+    }
+
+
 def _suspect_location(result: Result, context: ReportContext, suspect: Suspect | None, fault: Fault) -> Json:
+    """The suspect's source line; else where a replay failed, or what an exact report names; else the log."""
     if suspect is not None and suspect.source:
         frame = suspect.source[0]
         name = {"logicalLocations": [{"fullyQualifiedName": plain(suspect.op.name), "kind": "function"}]}
         return {**_source(context, frame), **name}
+    confirmed = _confirmed(result) if fault is root_of(result) else None
+    if confirmed is not None and confirmed.source is not None:
+        name = {"logicalLocations": [{"fullyQualifiedName": plain(confirmed.name), "kind": "function"}]}
+        return {**_source(context, confirmed.source), **name}
+    if suspect is None and fault.trust == "exact" and fault.reported_at.python is not None:
+        return _source(context, fault.reported_at.python)
     return _log_place(result, fault.input, fault.line)
+
+
+def _confirmed(result: Result) -> BlamedOp | None:
+    """The op that a replay confirmed."""
+    done = result.replay
+    return done.op if done is not None and done.verdict == "confirmed" else None
+
+
+def _replayed_places(result: Result, context: ReportContext) -> Iterator[tuple[Json, str]]:
+    done = result.replay
+    for op, words in ((done.op, "a replay failed here"), (done.producer, "wrote the index")) if done else ():
+        if op is not None and op.source is not None:
+            yield _source(context, op.source), f"{words}: {plain(clip(op.name, 300))}"
 
 
 def _related(result: Result, context: ReportContext, fault: Fault, suspect: Suspect | None) -> Iterator[Json]:
@@ -130,6 +163,7 @@ def _related(result: Result, context: ReportContext, fault: Fault, suspect: Susp
         places.append((_log_place(result, suspect.op.input, suspect.op.line), "launch record of the suspect"))
     more = suspect.source[1:] if suspect else []
     places += [(_source(context, frame), "another source line of the same fused op") for frame in more]
+    places += _replayed_places(result, context) if fault is root_of(result) else []
     for number, (place, words) in enumerate(places, 1):
         yield {"id": number, **place, "message": {"text": words}}
 

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import msgspec
 
+from analyzer.report.plain import plain
 from analyzer.report.request import ReportContext
 from analyzer.report.signature import signature
 from analyzer.report.story.failure import cascade, fault, timeline
+from analyzer.report.story.replayed import replay
 from analyzer.report.story.surroundings import appendix, environment, excerpts_wanted, next_commands
-from analyzer.report.story.suspicion import replay, ruled_out, suspects
-from analyzer.report.story.telling import Scene, accused_of, root_of, scene_of, short
+from analyzer.report.story.suspicion import ruled_out, suspects
+from analyzer.report.story.telling import Scene, accused_of, kind_words, root_of, scene_of, short
 from analyzer.report.story.times import times
 from analyzer.report.story.values import (
     FULL,
@@ -26,7 +28,6 @@ from analyzer.report.story.values import (
     Table,
 )
 from analyzer.report.story.verdict import author, confidence_word, impact, verdict
-from analyzer.report.terminal import plain
 from analyzer.schema import Result
 
 DEVICE_CHARS = 40
@@ -61,7 +62,7 @@ def _title(result: Result) -> str:
     accused = accused_of(result)
     device = root.device or (accused.op.device if accused else None)
     where = f" on {short(device, DEVICE_CHARS)}" if device else ""
-    return f"Post-mortem: {root.kind.replace('_', ' ')}{where}"
+    return f"Post-mortem: {kind_words(root)}{where}"
 
 
 def _sections(scene: Scene) -> Iterator[Section]:
@@ -101,6 +102,6 @@ def claims(story: Story) -> Iterator[Sentence]:
             elif isinstance(block, Table):
                 for row in block.rows:
                     parts = tuple(part for cell in row.cells for part in cell)
-                    yield Sentence(parts=parts, kind="fact", cites=row.cites)
+                    yield Sentence(parts=parts, kind=row.kind, cites=row.cites)
             elif isinstance(block, Picture) and block.note is not None:
                 yield block.note

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
+from analyzer.report.plain import plain
 from analyzer.report.redact import NEVER_TEXT
 from analyzer.report.request import ReportContext
 from analyzer.report.sections import claims
 from analyzer.report.story.telling import place_of
 from analyzer.report.story.values import Cite, Sentence, Story
-from analyzer.report.terminal import plain
 from analyzer.schema import Result
 from tests.samples import analysis, cases
 
@@ -75,7 +75,7 @@ def changed(result: Result, change: Callable[[str], str]) -> Result:
 def _changed(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, str):
         return change(value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_changed(one, change) for one in value]
     if isinstance(value, dict):
         return {key: one if key in NEVER_TEXT else _changed(one, change) for key, one in value.items()}

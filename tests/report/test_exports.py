@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from analyzer import schema
 from analyzer.errors import UsageError
 from analyzer.report import junit, perfetto, sarif
+from analyzer.report.plain import plain
 from analyzer.report.request import ReportContext, WindowOp
-from analyzer.report.terminal import plain
 from tests.report import results, stories
 
 every_result = pytest.mark.parametrize("name", results.ALL)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from analyzer.report import html, pictures
+from analyzer.report.plain import plain
 from analyzer.report.request import ReportContext
 from analyzer.report.sections import tell
-from analyzer.report.terminal import plain
 from analyzer.schema import Result
 from tests.report import results, stories
 

@@ -12,9 +12,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from analyzer.report import markdown
+from analyzer.report.plain import plain
 from analyzer.report.sections import claims, tell
 from analyzer.report.story.telling import places_of
-from analyzer.report.terminal import plain
 from analyzer.schema import Result
 from tests.report import results, stories
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from analyzer import schema
 from analyzer.report.redact import Redactor, redacted
 from analyzer.report.request import ReportContext
-from tests.report import results, stories
+from tests.report import replays, results, stories
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----"
 SECRETS = {
@@ -173,6 +173,18 @@ def test_names_stay_without_the_flag() -> None:
     assert cleaned(text, names=False) == text
 
 
+def test_a_key_that_is_a_word_of_its_own_in_a_command_goes() -> None:
+    base = replays.of_program()
+    assert base.replay is not None
+    words = ["vllm", "--api-key", "team-alpha", "--token", "beta", "--port", "8000"]
+    done = msgspec.structs.replace(base.replay, attempts=(replays.attempt(1, command=words),))
+    clean, _ = redacted(msgspec.structs.replace(base, replay=done), ReportContext())
+    assert clean.replay is not None
+    hidden = "[redacted:secret]"
+    shown = ["vllm", "--api-key", hidden, "--token", hidden, "--port", "8000"]
+    assert clean.replay.attempts[0].command == shown
+
+
 def test_a_name_learned_in_one_place_goes_in_all_places() -> None:
     redactor = Redactor(names=True)
     for text in ("hostname: gpubox", "/home/alice/x", "/home/max/y"):
@@ -243,3 +255,15 @@ def test_without_raw_lines_only_the_result_is_redacted() -> None:
     clean, context = redacted(results.late(), ReportContext())
     assert clean == results.late()
     assert context.excerpt(0, 1, 2) in ([], [""])
+
+
+def test_what_a_replay_says_is_redacted_too() -> None:
+    private = stories.changed(replays.of_program(), lambda text: text.replace("/srv/app", "/home/alice/acme"))
+    clean, _ = redacted(private, stories.context_of([[""] * 7000], redact=True))
+    text = msgspec.json.encode(clean).decode()
+    assert "alice" not in text
+    assert "acme" not in text
+    assert clean.replay is not None
+    assert clean.replay.op is not None
+    assert clean.replay.op.source is not None
+    assert clean.replay.op.source.file == "/home/user-1/folder-1/serve.py"

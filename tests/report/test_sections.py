@@ -86,7 +86,7 @@ def test_gaps_and_advice_state_no_fact_of_the_log(name: str) -> None:
         if sentence.kind == "gap":
             text = stories.text_of(sentence)
             assert not re.search(r"\d", text) or "left out" in text
-            assert {part.text for part in sentence.parts if part.code} <= {"--replay"}
+            assert {part.text for part in sentence.parts if part.code} <= {"--replay -- <your command>"}
 
 
 @every_result
@@ -152,7 +152,7 @@ def test_replay_verdict_and_messenger_are_told() -> None:
     messenger = results.op("custom__nan_check_raise", 17, 583)
     found = msgspec.structs.replace(proven.conclusion, messenger=messenger)
     text = words(told(msgspec.structs.replace(proven, conclusion=found)))
-    assert "confirmed: failed in 2 of 2 attempts" in text
+    assert "Confirmed: failed in 2 of 2 attempts" in text
     assert "custom__nan_check_raise (id 17) is the messenger" in text
 
 
@@ -210,7 +210,7 @@ def test_launch_order_shows_cleared_work_window_and_report() -> None:
     assert rows[1] == "[287 cleared] |▆▁| X"
     assert rows[2].index("^") == rows[1].index("▆")
     assert rows[3] == "  ^ suspect 1: custom__paged_lookup, 71% (line 6548)"
-    assert rows[4] == "  X reported: illegal_address (line 6926)"
+    assert rows[4] == "  X reported: illegal address (line 6926)"
     assert "Suspect 1 is custom__paged_lookup with 71%, line 6548." in picture.alt
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from analyzer import schema
 from analyzer.report import terminal
+from analyzer.report.plain import plain
 from analyzer.schema import Result
 from tests.report import results
 
@@ -153,7 +154,7 @@ def test_known_modes_are_shown_and_unknown_ones_are_not() -> None:
 @every_result
 def test_no_line_is_wider_than_the_terminal_except_commands(name: str, width: int) -> None:
     result = results.ALL[name]
-    commands = {"  " + terminal.plain(step.command) for step in result.next_steps}
+    commands = {"  " + plain(step.command) for step in result.next_steps}
     lines = terminal.render(result, width=width).splitlines()
     assert [line for line in lines if cell_len(line) > width and line not in commands] == []
 
@@ -189,7 +190,7 @@ def test_log_text_is_neither_markup_nor_escape_sequence(color: bool) -> None:
 
 
 def test_escapes_cover_every_plane() -> None:
-    assert terminal.plain("a\tb\udcff\U000e0001é漢") == r"a\tb\udcff\U000e0001é漢"
+    assert plain("a\tb\udcff\U000e0001é漢") == r"a\tb\udcff\U000e0001é漢"
 
 
 def test_wide_characters_count_two_columns() -> None:

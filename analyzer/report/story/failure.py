@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from analyzer.report.story.marks import launch_order, strip_text
+from analyzer.report.story.replayed import blamed
 from analyzer.report.story.telling import (
     QUOTE_CHARS,
     Scene,
@@ -23,6 +24,7 @@ from analyzer.report.story.telling import (
     fault_part,
     gap,
     inference,
+    kind_words,
     mixed,
     named,
     percent,
@@ -147,7 +149,7 @@ def fault(scene: Scene) -> Section:
 def _told(scene: Scene, root: Fault) -> Iterator[Sentence]:
     cites = [_cite_root(scene, root)]
     number = " ".join(str(part) for part in (root.vendor, root.code, root.name) if part is not None)
-    what = (strong(root.kind), *((words(f", {number}"),) if number else ()), words(": "))
+    what = (strong(kind_words(root)), *((words(f", {number}"),) if number else ()), words(": "))
     yield fact(*what, fault_part(scene, root, scene.detail.name_chars), cites=cites)
     logged = fault_as_logged(scene, root)
     if logged is not None and logged != root.text:
@@ -214,10 +216,15 @@ def _happened(scene: Scene, root: Fault) -> Sentence:
         share = "" if accused.share >= 0.995 else f", {percent(accused.share)} of the suspicion"
         cites = cite_op(accused.op) or (cite_fault(root),)
         return inference(head, *named(scene, accused.op), *made, words(f"{share}."), cites=cites)
+    done = scene.result.replay
+    if done is not None and done.verdict == "confirmed" and done.op is not None:
+        return inference(head, *blamed(scene, done.op), "; a replay confirmed it.", cites=[cite_fault(root)])
     if window is not None:
         size = f"one of {counted(window.size_outer, 'outer launch')} of the window; none of them stands out."
         ends = (*cite_op(window.first_op), *cite_op(window.last_op))
         return inference(head, size, cites=ends or (cite_fault(root),))
+    if root.trust == "exact":
+        return inference(head, "where it was reported; no op record leads further.", cites=[cite_fault(root)])
     return inference(head, "cannot be told from these inputs.", cites=[cite_fault(root)])
 
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from analyzer.report.plain import plain
 from analyzer.report.request import ReportContext, WindowOp
-from analyzer.report.story.telling import Scene, clip, counted, percent, root_of
+from analyzer.report.story.telling import Scene, clip, counted, kind_words, percent, root_of
 from analyzer.report.story.values import Cell, Strip
-from analyzer.report.terminal import plain
 from analyzer.schema import OpRef, Result, Suspect
 
 LEVELS = "▁▂▃▄▅▆▇█"
@@ -118,7 +118,9 @@ def _report(scene: Scene, outer: Sequence[WindowOp]) -> list[Cell]:
     root = root_of(scene.result)
     if root is None:
         return []
-    return [Cell(kind="report", label=f"reported: {root.kind}", lane=lane_of(outer[-1]), line=root.line)]
+    return [
+        Cell(kind="report", label=f"reported: {kind_words(root)}", lane=lane_of(outer[-1]), line=root.line)
+    ]
 
 
 def strip_text(strip: Strip) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from analyzer.report.plain import plain
 from analyzer.report.request import LINE_CHARS
 from analyzer.report.story.telling import (
     Scene,
@@ -16,6 +17,7 @@ from analyzer.report.story.telling import (
     fact,
     gap,
     mixed,
+    omitted,
     root_of,
     words,
 )
@@ -33,7 +35,6 @@ from analyzer.report.story.values import (
     Sentence,
     Table,
 )
-from analyzer.report.terminal import plain
 from analyzer.schema import Fault, Result
 
 BEFORE_FAULT = 8
@@ -49,8 +50,10 @@ Range = tuple[int, int, int]
 def environment(scene: Scene) -> Section:
     """Inputs, switches, and how much of the text was understood."""
     blocks: list[Block] = [_inputs(scene)]
+    blocks += omitted(len(scene.result.inputs) - scene.detail.rows, "more input")
     processes = _processes(scene)
-    blocks += [processes] if processes else []
+    if processes is not None:
+        blocks += [processes, *omitted(len(scene.result.processes) - scene.detail.rows, "more process")]
     blocks.append(Items(sentences=(*_modes(scene), *_read(scene))))
     return Section(id="environment", title="Environment and modes", blocks=tuple(blocks))
 
@@ -89,9 +92,7 @@ def _processes(scene: Scene) -> Table | None:
         )
         for one in known[: scene.detail.rows]
     )
-    more = len(known) - len(rows)
-    caption = "Processes" + (f" (and {more:,} more, not shown)" if more > 0 else "")
-    return Table(caption=caption, columns=("process", "pid", "rank", "launches", "input"), rows=rows)
+    return Table(caption="Processes", columns=("process", "pid", "rank", "launches", "input"), rows=rows)
 
 
 def _modes(scene: Scene) -> Iterator[Sentence]:

@@ -1,4 +1,4 @@
-"""Who can be guilty and why, who cannot, and what a replay found."""
+"""Who can be guilty and why, and who cannot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from analyzer.report.story.telling import (
     code,
     counted,
     fact,
-    gap,
     inference,
     mixed,
     named,
@@ -213,27 +212,3 @@ def ruled_out(scene: Scene) -> Section | None:
         more.append(inference(f"{counted(rest, 'more op')} cleared by name, not shown.", cites=cites))
     blocks: list[Block] = [Paragraph(sentences=(told,)), *([Items(sentences=tuple(more))] if more else [])]
     return Section(id="ruled_out", title="Ruled out", blocks=tuple(blocks))
-
-
-def replay(scene: Scene) -> Section:
-    """What executing the window again found."""
-    done = scene.result.replay
-    if done is None:
-        tail = " executes the window again with blocking launches."
-        none = gap("No replay was made: ", code("--replay"), tail)
-        return Section(id="replay", title="Replay", blocks=(Paragraph(sentences=(none,)),))
-    told = mixed(scene, done.statement)
-    cites = _fallback(scene)
-    found = inference(strong(f"{done.verdict or 'interrupted'}: "), *told, cites=cites)
-    attempts = [
-        inference(
-            f"attempt {one.number} ({one.rung}): {one.outcome} in {one.duration_s:.1f} s",
-            *(mixed(scene, f": {one.error}") if one.error else ()),
-            cites=cites,
-        )
-        for one in done.attempts
-    ]
-    ruled = [inference(*mixed(scene, f"rules out {text}"), cites=cites) for text in done.rules_out]
-    more = (*attempts, *ruled)
-    blocks: list[Block] = [Paragraph(sentences=(found,)), *([Items(sentences=more)] if more else [])]
-    return Section(id="replay", title="Replay", blocks=tuple(blocks))

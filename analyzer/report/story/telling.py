@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
+from analyzer.report.plain import plain
 from analyzer.report.request import ReportContext
-from analyzer.report.story.values import Cite, Detail, Part, Sentence
-from analyzer.report.terminal import plain
+from analyzer.report.story.values import Cite, Detail, Paragraph, Part, Sentence
 from analyzer.schema import Fault, OpRef, Result, Suspect, Value
 
 QUOTE_CHARS = 80
@@ -16,6 +16,7 @@ QUOTE_LINES = 12  # of a fault; the appendix holds as many
 CITES_SHOWN = 4  # a sentence stays readable; the result has all of them
 TEXT_CHARS = 600
 NAMES_KNOWN = 12
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}([A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt))\b")
 _WORD = re.compile(r"\w+")
 _FILE_LINE = re.compile(r"[\w./<>-]+\.(?:py|mojo|cpp|cc|cu|cuh|h|log|txt|gz):\d+(?::\d+)?|'[^']{3,120}'")
 
@@ -57,6 +58,8 @@ def _known_names(result: Result) -> tuple[str, ...]:
         ops.append(result.conclusion.messenger.name)
     faults = result.faults[:NAMES_KNOWN]
     kernels = [name for fault in faults for name in (fault.kernel, fault.reported_at.kernel) if name]
+    done = result.replay
+    ops += [one.name for one in (done.op, done.producer) if one is not None] if done is not None else []
     names = {name for name in (*ops, *kernels) if name}
     return tuple(sorted(names, key=lambda name: (-len(name), name)))
 
@@ -125,9 +128,24 @@ def inference(*pieces: str | Part, cites: Sequence[Cite]) -> Sentence:
     return Sentence(parts=_parts(pieces), kind="inference", cites=tuple(cites))
 
 
+def replayed(*pieces: str | Part) -> Sentence:
+    """What a replay showed; no line of the log says it."""
+    return Sentence(parts=tuple(part for part in _parts(pieces) if part.text), kind="replayed")
+
+
+def sentence_text(sentence: Sentence) -> str:
+    """The words of a sentence, for views without marks."""
+    return "".join(part.text for part in sentence.parts)
+
+
 def gap(*pieces: str | Part) -> Sentence:
     """What the log does not tell."""
     return Sentence(parts=_parts(pieces), kind="gap")
+
+
+def omitted(rest: int, noun: str) -> tuple[Paragraph, ...]:
+    """That ``rest`` of a list are not shown, if any."""
+    return (Paragraph(sentences=(gap(f"{counted(rest, noun)} left out here."),)),) if rest > 0 else ()
 
 
 def advice(*pieces: str | Part) -> Sentence:
@@ -188,6 +206,14 @@ def counted(number: int, noun: str) -> str:
     """``1 op``, ``2 ops``, ``2 launches``."""
     plural = "es" if noun.endswith(("s", "ch")) else "s"
     return f"{number:,} {noun}{'' if number == 1 else plural}"
+
+
+def kind_words(fault: Fault) -> str:
+    """The kind for people: an error that no code explains goes by its exception."""
+    if fault.kind != "unknown":
+        return fault.kind.replace("_", " ")
+    named = _EXCEPTION.match(fault.text)
+    return plain(named.group(1)) if named else "unexplained error"
 
 
 def percent(share: float) -> str:

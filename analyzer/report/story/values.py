@@ -10,7 +10,7 @@ from typing import Literal
 
 from analyzer.schema import Value
 
-SentenceKind = Literal["fact", "inference", "gap", "advice"]
+SentenceKind = Literal["fact", "inference", "replayed", "gap", "advice"]
 SectionId = Literal[
     "verdict",
     "impact",
@@ -51,7 +51,8 @@ class Part(Value):
 class Sentence(Value):
     """One statement.
 
-    ``fact``: the log says it; ``inference``: follows from the log; both must cite. ``gap``: what the log
+    ``fact``: the log says it; ``inference``: follows from the log; both must cite. ``replayed``: what the
+    attempts of a replay showed, whose outputs are named. ``gap``: what the log
     cannot tell or the author has to fill; ``advice``: what to do.
     """
 
@@ -93,6 +94,7 @@ class Row(Value):
     cells: tuple[tuple[Part, ...], ...]
     cites: tuple[Cite, ...]
     marked: bool = False
+    kind: SentenceKind = "fact"
 
 
 class Table(Value):
