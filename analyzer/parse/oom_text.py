@@ -21,7 +21,11 @@ MARKS: tuple[tuple[str, Printer], ...] = (
     ("Failed to CUDA ", "nccl"),
     ("No available memory for the cache blocks", "vllm"),
     ("Out of memory: Killed process ", "killed"),
+    ("Out of memory: Kill process ", "killed"),
+    ("Memory cgroup out of memory: Kill", "killed"),
+    ("oom-kill:constraint=", "killed"),
 )
+_OF_CONTAINER = ("Memory cgroup", "CONSTRAINT_MEMCG")
 _UNITS = {"bytes": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _ADVICE = (" If reserved ", " See documentation", "  See documentation", "If reserved but")
 _RAISE = " raise "
@@ -61,6 +65,8 @@ class OomText(Value):
         return "; ".join(part for part in (self._why(), self._who()) if part)
 
     def _why(self) -> str:
+        if self.printer == "killed" and any(word in self.text for word in _OF_CONTAINER):
+            return "its container's limit was reached, not the memory of the host"
         if self.requested is None:
             return ""
         asked = f"{show(self.requested)} asked for ({self.requested} bytes)"

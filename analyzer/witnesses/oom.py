@@ -18,6 +18,9 @@ from analyzer.witnesses.host_error import Around, fault_of, read_host_errors
 NAME = "oom"
 _CODED = frozenset({"torch", "cupy", "ggml", "nccl"})  # an allocation call returned code 2
 
+_CHOSEN = "oom-kill:"
+_KILL_LINES = 4
+
 
 def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     """Read the gated lines of one source."""
@@ -26,6 +29,8 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
 
 def _build(told: Told[OomText], around: Around) -> Sequence[Record]:
     text = told.value
+    if _is_told_again(text, around):
+        return []
     said = f" ({text.reading})" if text.reading else ""
     fault = FaultRecord(
         source=0,
@@ -44,6 +49,12 @@ def _build(told: Told[OomText], around: Around) -> Sequence[Record]:
         label=f"process {text.pid} of the host" if text.pid is not None else None,
     )
     return [fault_of(told, around, fault)]
+
+
+def _is_told_again(text: OomText, around: Around) -> bool:
+    """The kernel says why it kills (``oom-kill:``), and then whom."""
+    after = around.after[:_KILL_LINES]
+    return text.text.startswith(_CHOSEN) and any(f"process {text.pid} (" in line for _, line in after)
 
 
 WITNESS = Witness(

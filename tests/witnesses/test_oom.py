@@ -155,3 +155,27 @@ def test_the_process_itself_is_no_other_process(others: str, mine: str, held: in
     found = read_oom(CONTAINED.format(others=others, mine=mine))
     assert found is not None
     assert found.others == held
+
+
+CHOSEN = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/a,task=python3,pid=42,uid=0"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("Memory cgroup out of memory: Killed process 42 (python3) total-vm:9kB", "its container's limit"),
+        ("Memory cgroup out of memory: Kill process 42 (python3) score 999 or sacrifice child", "limit"),
+        ("Out of memory: Kill process 42 (python3) score 999 or sacrifice child", ""),
+        (CHOSEN, "its container's limit"),
+    ],
+)
+def test_the_kernel_kills_for_a_container_or_for_the_host(read: Read, line: str, says: str) -> None:
+    (fault,) = read(WITNESS, [line]).records
+    assert (fault.kind, fault.label) == ("out_of_memory", "process 42 of the host")
+    assert says in fault.text
+
+
+def test_a_kill_that_is_told_twice_is_one_fault(read: Read) -> None:
+    reading = read(WITNESS, [CHOSEN, "Memory cgroup out of memory: Killed process 42 (python3) total-vm:9kB"])
+    assert [record.line for record in reading.records] == [2]
+    assert reading.parsed == [1, 2]
