@@ -22,6 +22,7 @@ from analyzer.witnesses.server_lines import VIEWER_FRAME, death, read_server, si
 NAME = "process_death"
 _WORDS = (
     "Segmentation fault|Aborted|IOT instruction|Killed|Bus error|Illegal instruction|Floating point exception"
+    "|segmentation fault|illegal hardware instruction|bus error|floating point exception"  # as zsh says it
 )
 _PHRASES = "exit code|exitcode|exit status|exited with code|exited with status|Exit Code"
 _FORMS = (
@@ -45,11 +46,16 @@ _FORMS = (
         r"(?: +\(core dumped\)| *$| {2,})"
         r"|(?:Segmentation fault|Aborted|Bus error|Illegal instruction) +\(core dumped\)",
     ),
-    Form(rule="exit", begins=rf"^.*?(?:{_PHRASES})[ :=(]*(?:0x[0-9a-fA-F]|-?[0-9])"),
+    # Crashpad could not look at something: it ran because the process died, or as Mojo started it.
+    Form(rule="handler", begins=r"close: Bad file descriptor \([0-9]|open /sys/\S+: No such file"),
+    Form(rule="exit", begins=rf"^.*?(?:{_PHRASES})[ :=(']*(?:0x[0-9a-fA-F]|-?[0-9])"),
 )
 _WINDOWS: dict[str, FaultKind] = {"0xc0000005": "host_segfault", "0xc0000409": "host_abort"}
 _LAUNCHERS = ("local_rank", "(pid:", " died, exit code:")  # torchrun and vLLM: their own witnesses read these
-_ALIASES = {"iot instruction": "aborted"}  # SIGIOT is SIGABRT
+_ALIASES = {
+    "iot instruction": "aborted",  # SIGIOT is SIGABRT
+    "illegal hardware instruction": "illegal instruction",
+}
 _DUMP_LINES = 80  # a compiler's stack dump, with its frames
 _SANITIZER_NOISE = "close: Bad file descriptor"  # beside it the dump is harmless (formats.md 3.10)
 _NOISE_LINES = 40
@@ -185,6 +191,7 @@ _BUILDS = {
     "runtime": _runtime,
     "shell": _shell,
     "exit": _exit,
+    "handler": _nothing,
 }
 WITNESS = Witness(
     name=NAME,
@@ -216,6 +223,8 @@ WITNESS = Witness(
         "exited with code",
         "exited with status",
         "Exit Code",
+        "close: Bad file descriptor (",
+        "/cpufreq/scaling_",
     ),
     read=read,
     grammar="process_death.lark",

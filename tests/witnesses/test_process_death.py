@@ -114,6 +114,9 @@ def test_a_stack_dump_beside_the_sanitizers_start_is_harmless(read: Reader) -> N
         ("      Exit Code:    139", "SIGSEGV", None),
         ("returned non-zero exit status 134.", "SIGABRT", None),
         ("exited with code 143", "SIGTERM", None),
+        ("Bash exited with code '139'.", "SIGSEGV", None),
+        ("[1]    2226 segmentation fault (core dumped)  mojo run x.mojo", "SIGSEGV", 2226),
+        ("[2]  + 2226 illegal hardware instruction (core dumped)  python x.py", "SIGILL", 2226),
     ],
 )
 def test_shells_and_launchers_tell_a_signal(read: Reader, line: str, name: str, pid: int | None) -> None:
@@ -126,6 +129,18 @@ def test_other_exit_codes_say_nothing(read: Reader, line: str) -> None:
     reading = read(WITNESS, line)
     assert not reading.records
     assert not reading.losses
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "close: Bad file descriptor (9)",
+        "open /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq: No such file or directory (2)",
+    ],
+)
+def test_what_the_crash_handler_could_not_read_is_no_death(read: Reader, line: str) -> None:
+    reading = read(WITNESS, line)
+    assert (reading.records, reading.parsed, reading.losses) == ([], [1], [])
 
 
 def test_windows_has_codes_of_its_own(read: Reader) -> None:
