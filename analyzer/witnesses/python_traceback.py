@@ -6,6 +6,7 @@ it survives. It explains nothing but itself (``faults.roles``): it is a root onl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
@@ -35,6 +36,19 @@ _SURVIVED = (
 _TRAILER = "[RECORD] "  # what ``trace-analyze record`` adds when the command has ended
 _NO_FAULT = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
 _PROBABILITIES = "probability tensor contains either "  # torch.multinomial looked at what others made
+# The launcher's own exception says that a rank failed: what the rank raised stands above it.
+_LAUNCHER = "ChildFailedError"
+_RANK_RAISED = re.compile(r"\bexitcode *: 1\b")  # Python's code for an exception that nobody caught
+_LAUNCHER_LINES = 60
+# What PyTorch and MAX say where driver, device and build do not fit.
+_SETUP = (
+    "NVIDIA driver on your system is too old",
+    "Found no NVIDIA driver on your system",
+    "No CUDA GPUs are available",
+    "No HIP GPUs are available",
+    "not compiled with CUDA enabled",
+    "support your current NVIDIA GPU driver",
+)
 _KINDS: dict[str, FaultKind] = {
     "MemoryError": "out_of_memory",
     "ModuleNotFoundError": "configuration",
@@ -69,17 +83,39 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     literals = gates_of_others(NAME)
     taken = set[int]()
     for _, rows in heads.group_by("process", maintain_order=True):
-        block = _last_block(rows.tail(_MAX_CHAIN), fetch)
+        block, launched = _last_of_process(rows, fetch)
         if block is None or _is_explained(block, literals):
             continue
         reading.parsed.append(block.first.number)
         reading.continuation.extend(set(block.numbers) - {block.first.number})
         taken.update(block.numbers)
-        fault = _fault(block) if _is_last_word(block, fetch) else None
+        fault = _fault(block) if launched or _is_last_word(block, fetch) else None
         if fault is not None:
             reading.records.append(fault)
     reading.not_mine = heads.filter(~pl.col("line").is_in(list(taken)))["line"].to_list()
     return reading
+
+
+def _last_of_process(rows: pl.DataFrame, fetch: Fetch) -> tuple[_Block | None, bool]:
+    """The last traceback of a process, and whether a launcher says that its process ended with an exception.
+
+    Where launcher and ranks write without tags, the launcher's own traceback comes last.
+    """
+    block = _last_block(rows.tail(_MAX_CHAIN), fetch)
+    if block is None or not (block.trace.exception or "").endswith(_LAUNCHER):
+        return block, False
+    above = rows.filter(pl.col("line") < block.first.number).tail(_MAX_CHAIN)
+    earlier = _last_block(above, fetch) if above.height else None
+    if earlier is None:
+        return block, False
+    raised_at = earlier.lines[earlier.trace.exception_at or 0][0]
+    after = fetch.after(raised_at, earlier.first.process, _LAUNCHER_LINES)
+    told = next((line.number for line in after if _RANK_RAISED.search(line.text)), None)
+    if told is None:
+        return block, False
+    lines = [(number, text) for number, text in earlier.lines if number < told]
+    trace = parse_traceback([text for _, text in lines])
+    return (_Block(first=earlier.first, lines=lines, trace=trace), True) if trace else (block, False)
 
 
 def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
@@ -177,13 +213,20 @@ def _fault(block: _Block) -> FaultRecord | None:
         block_first=block.first.number,
         text=said,
         witness=NAME,
-        kind="nan" if _PROBABILITIES in trace.text else _KINDS.get(name, "unknown"),
+        kind=_kind(name, trace.text),
         # Cut off before the exception: that it raised is seen, what it raised is not.
         site="host" if trace.exception is not None else "unknown",
         rank=block.first.rank,
         time_ns=block.first.time_ns,
         python=innermost_user(trace.frames) or (trace.frames[-1] if trace.frames else None),
     )
+
+
+def _kind(name: str, text: str) -> FaultKind:
+    """What an exception is about, by its words and by its name."""
+    if _PROBABILITIES in text:
+        return "nan"
+    return "configuration" if any(words in text for words in _SETUP) else _KINDS.get(name, "unknown")
 
 
 WITNESS = Witness(name=NAME, gates=(GATE,), read=read, grammar="source_stack.lark")

@@ -103,3 +103,35 @@ def test_many_logged_tracebacks_are_cheap(read: Read) -> None:
     reading = read(WITNESS, [*TRACE, "ValueError: x"] * 30_000)
     assert len(faults(reading)) == 1
     assert time.perf_counter() - began < 10
+
+
+LAUNCHER = [
+    "failed (exitcode: {code}) local_rank: 0 (pid: 4188) of binary: /usr/bin/python3",
+    HEADER,
+    '  File "/opt/venv/lib/torch/distributed/launcher/api.py", line 270, in launch_agent',
+    "    raise ChildFailedError(",
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+    *["=" * 40] * 9,
+]
+
+
+@pytest.mark.parametrize(("code", "raised"), [(1, True), (-11, False)])
+def test_what_a_rank_raised_stands_above_the_exception_of_its_launcher(
+    read: Read, code: int, raised: bool
+) -> None:
+    """A rank that died by a signal may have survived the exception before."""
+    lines = [*TRACE, "KeyError: 'lr'", *(line.format(code=code) for line in LAUNCHER)]
+    assert [fault.line for fault in faults(read(WITNESS, lines))] == [4] * raised
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The NVIDIA driver on your system is too old (found version 11040).",
+        "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU.",
+        "No CUDA GPUs are available",
+    ],
+)
+def test_a_driver_that_does_not_fit_is_configuration(read: Read, words: str) -> None:
+    (fault,) = faults(read(WITNESS, [*TRACE, f"RuntimeError: {words}"]))
+    assert fault.kind == "configuration"
