@@ -109,6 +109,8 @@ def _why_undecided(known: Knowledge, fault: FaultRecord) -> str:
         return "the kernel log names GPU and process, but no kernel"
     if fault.met:
         return f"its printer ({fault.witness}) only looks at the device, or waits for others"
+    if fault.relayed:
+        return f"{fault.witness} only says that something failed, not what"
     if known.timeline.ops.height:
         return "several processes have op records and the fault carries no tag of one of them"
     return "the report came late and the log has no op records"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analyzer.model import Advice, FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
-from analyzer.suspects import driver_steps, torch_steps
+from analyzer.suspects import driver_steps, host_steps, torch_steps
 from analyzer.suspects.torch_steps import COMMAND, COREDUMP_ENV
 
 _ADDRESS = frozenset(
@@ -45,13 +45,15 @@ def _own_steps(
         return _for_clean(modes)
     if _is_of_driver(fault):
         return driver_steps.driver_steps(fault, confidence)
+    if fault.kind in {"out_of_memory", "configuration"} and (steps := host_steps.host_steps(fault)):
+        return steps
     if _is_torch(fault, has_ops=has_ops):
         return torch_steps.torch_steps(fault, confidence, modes) + _replay(fault, confidence)
     if fault.kind == "nan":
         return _for_nan(modes)
     if fault.kind in _ADDRESS:
         return _for_address(confidence, has_ops=has_ops) + _replay(fault, confidence)
-    return []
+    return host_steps.host_steps(fault)
 
 
 def _replay(fault: FaultRecord, confidence: Confidence) -> list[NextStep]:
