@@ -36,11 +36,10 @@ def _nest_one(part: pl.DataFrame) -> pl.DataFrame:
     open ops is its level, and the latest launch one level up is the candidate for its parent.
     """
     launch, completion = pl.col("launch_line"), pl.col("completion_line")
-    closed = part["completion_line"].drop_nulls().sort()
     open_before = pl.col("_matched").cum_sum() - pl.col("_matched")
     part = part.with_columns(
         completion.is_not_null().cast(pl.Int64).alias("_matched"),
-        pl.Series("_closed", closed.search_sorted(part["launch_line"], side="left"), dtype=pl.Int64),
+        _completed_before(part["launch_line"], part["completion_line"]).alias("_closed"),
     ).with_columns((open_before - pl.col("_closed")).clip(0, MAX_DEPTH).alias("_level"))
     deepest = int(part["_level"].max() or 0)  # type: ignore[arg-type]
     parent, parent_end = pl.lit(None, dtype=pl.UInt64), pl.lit(None, dtype=pl.UInt32)
@@ -55,3 +54,12 @@ def _nest_one(part: pl.DataFrame) -> pl.DataFrame:
         pl.when(inside).then("parent").alias("parent"),
         pl.when(inside).then("_level").otherwise(0).cast(pl.UInt16).alias("depth"),
     ).drop("_matched", "_closed", "_level", "_end")
+
+
+def _completed_before(launches: pl.Series, completions: pl.Series) -> pl.Series:
+    """For each launch, how many completions stand above it; both sides are read once, in order."""
+    closed = completions.drop_nulls().sort().to_frame("_at").with_row_index("_count", offset=1)
+    found = launches.to_frame("_at").join_asof(
+        closed, on="_at", strategy="backward", allow_exact_matches=False
+    )
+    return found["_count"].fill_null(0).cast(pl.Int64)
