@@ -164,6 +164,7 @@ class CollectiveState(Value):
     """How far a rank came in its process group when a watchdog looked (formats.md 3.6).
 
     ``enqueued``, ``completed``: sequence numbers of its last collectives; ``operation``: the one that hung.
+    ``group``: the process group as the text names it, without the rank; sequences of two groups differ.
     """
 
     source: int
@@ -175,6 +176,7 @@ class CollectiveState(Value):
     sequence: int | None = None
     operation: str | None = None
     timeout_ms: int | None = None
+    group: str = ""
 
 
 class Advice(Value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -13,6 +14,7 @@ from analyzer.schema import Conclusion
 
 _RANKS_SHOWN = 16
 _PEER_KINDS = frozenset({"hang_timeout", "peer_lost"})
+_NO_COLLECTIVE = frozenset({None, "SEND", "RECV", "COALESCED", "UNKNOWN"})  # two ranks differ by nature
 _CHECKER = "_assert_async"
 _PROBABILITIES = "probability tensor contains"
 _NODE = "GPU node-"
@@ -65,14 +67,44 @@ def _of_ranks(states: Sequence[CollectiveState], root: FaultRecord) -> list[str]
     ranks = {rank: _merged(states, rank) for rank in sorted({state.rank for state in states})}
     notes = [f"rank {rank}: {_progress(state)}" for rank, state in list(ranks.items())[:_RANKS_SHOWN]]
     reached = {rank: state.enqueued for rank, state in ranks.items() if state.enqueued is not None}
+    if (other := _of_other_collective(states)) is not None:
+        notes.append(other)
     if len(reached) > 1 and len(set(reached.values())) > 1:
         least = min(reached.values())
         behind = [str(rank) for rank, number in reached.items() if number == least]
         name = "rank" if len(behind) == 1 else "ranks"
         notes.append(f"{name} {', '.join(behind)} enqueued least (up to {least}): look there first")
-    elif len(ranks) > 1 or len(reached) < 2:
+    elif other is None and (len(ranks) > 1 or len(reached) < 2):
         notes.append("a rank that is missing here may be the one that did not come: compare all ranks")
     return notes
+
+
+def _of_other_collective(states: Sequence[CollectiveState]) -> str | None:
+    """Ranks that wait in another collective than the rest of their group: they never meet.
+
+    Only what hung at the same time is compared: one collective of each rank, the first that timed out.
+    """
+    for group in dict.fromkeys(state.group for state in states):
+        waits: dict[int, tuple[str, int | None]] = {}
+        for state in states:
+            if state.group == group and state.operation not in _NO_COLLECTIVE:
+                waits.setdefault(state.rank, (state.operation or "", state.sequence))
+        counts = Counter(waits.values())
+        if len(counts) < 2:
+            continue
+        (most, count), *_ = counts.most_common(1)
+        if count <= len(waits) / 2:
+            told = "; ".join(f"rank {rank} in {_collective(wait)}" for rank, wait in sorted(waits.items()))
+            return f"the ranks wait in different collectives ({told}): their order differs from rank to rank"
+        odd = [(rank, wait) for rank, wait in sorted(waits.items()) if wait != most]
+        who = ", ".join(f"rank {rank} waits in {_collective(wait)}" for rank, wait in odd[:_RANKS_SHOWN])
+        return f"{who}, {count} others in {_collective(most)}: look there first, it made other calls or fewer"
+    return None
+
+
+def _collective(wait: tuple[str, int | None]) -> str:
+    operation, sequence = wait
+    return operation if sequence is None else f"{operation} {sequence}"
 
 
 def _merged(states: Sequence[CollectiveState], rank: int) -> CollectiveState:

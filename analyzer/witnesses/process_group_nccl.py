@@ -107,6 +107,7 @@ def _state(one: Seen, rank: int) -> CollectiveState:
         sequence=one.number("SEQUENCE"),
         operation=one.get("OPERATION"),
         timeout_ms=one.number("TIMEOUT"),
+        group=(one.get("GROUP") or "").strip("[]").rpartition("Rank ")[0].strip(),
     )
 
 

@@ -40,6 +40,17 @@ def test_old_and_new_forms_of_how_far_a_rank_came(read: Reader, text: str) -> No
     assert (state.rank, state.enqueued, state.completed, state.sequence) == (2, 54, 52, 53)
 
 
+@pytest.mark.parametrize(
+    ("tag", "group"),
+    [(GROUP_TAG, "PG ID 0 PG GUID 0(default_pg)"), ("[PG 1 Rank 2]", "PG 1"), ("[Rank 2]", "")],
+)
+def test_the_group_of_a_collective_is_known_without_its_rank(read: Reader, tag: str, group: str) -> None:
+    """Sequence numbers count within one group."""
+    _, state = read(GROUP, TIMEOUT.replace("[Rank 2]", tag)).records
+    assert isinstance(state, CollectiveState)
+    assert (state.group, state.rank) == (group, 2)
+
+
 def test_the_exception_that_repeats_the_timeout_is_the_same_fault(read: Reader) -> None:
     again = f"{GROUP_TAG} Process group watchdog thread terminated with exception: {TIMEOUT}"
     faults = [r for r in read(GROUP, f"{TIMEOUT}\n{again}").records if isinstance(r, FaultRecord)]
