@@ -9,7 +9,10 @@ import polars as pl
 
 _LEVELS = ("INFO", "DEBUG", "TRACE")  # an error is logged as one, even if it quotes the prompt
 _BARE = r"(?i)\b\w*prompt:\s+[^\s'\"\[{(]"  # the rest of the record is what a person wrote
-_KEY = r"""\b(?:\w*prompt|messages|inputs?|args)["']?(?:=|:\s?)(?:["'\[{]|\w+\()|\bNamespace\("""
+_NAMES = r"\w*[Pp]rompts?|messages|inputs?|args|obj|out|text|input_text|[Gg]enerated[ _]text"
+_KEY = rf"""\b(?:{_NAMES})["']?(?:=|:\s?)(?:["'\[{{]|\w+\()|\bNamespace\("""
+# How a record of a request begins where the logger writes no level: SGLang's, and examples that print.
+_RECORD = r"^(?:\[\w+\] )?(?:(?:Receive|Finish|Abort)(?:d|ed)?\b[A-Za-z ]*: |\w*[Pp]rompts?: )"
 _OPENS = re.compile(_KEY)
 _OPENS_BARE = re.compile(_BARE)
 # A string after a word is an apostrophe; without an end (cut off) it goes on to the end of the record.
@@ -23,7 +26,8 @@ def quoted_only(gated: pl.DataFrame, literals: Sequence[str]) -> list[int]:
         gated: ``LINES``; a record with line ends inside gives several rows of one line.
         literals: All gates.
     """
-    told = pl.col("level").is_in(_LEVELS).fill_null(value=False)
+    untold = pl.col("level").is_null() & pl.col("text").str.contains(_RECORD)
+    told = pl.col("level").is_in(_LEVELS).fill_null(value=False) | untold
     opened = gated.filter(told & pl.col("text").str.contains(f"{_KEY}|{_BARE}"))["line"].unique()
     if opened.is_empty():
         return []

@@ -10,6 +10,7 @@ from analyzer.parse.quoted_values import without_quoted
 from analyzer.pipeline import analyze
 from analyzer.schema import Result
 
+SGLANG = "[2026-05-26 07:48:17 TP0] "
 STAMP = "INFO 11-21 10:22:36 [logger.py:42] "
 IMA = "CUDA error: an illegal memory access was encountered"
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
@@ -35,6 +36,12 @@ def result(folder: Path, *lines: str) -> Result:
         f"INFO:server:chat(messages=[{{'role': 'user', 'content': '{OOM}'}}])",
         f"INFO:server:run(input='{IMA} and then it is cut",
         f"prompts: 100%|#| 3/3 [00:27<00:00, 1.09it/s]{STAMP}prompt: '{OOM}'",
+        f"{SGLANG}Receive: obj=GenerateReqInput(rid='1', text='why {IMA} ?', input_ids=None)",
+        f"{SGLANG}Receive OpenAI: obj={{'model': 'm', 'messages': [{{'content': \"it's {OOM}\"}}]}}",
+        f"{SGLANG}Finish: obj=GenerateReqInput(text='a'), out={{'text': ' RuntimeError: {IMA}', 'n': 1}}",
+        f"[2026-05-26 07:48:17] [TokenizerManager] Receive: obj=GenerateReqInput(text='{OOM}')",
+        f"{SGLANG}prompt: {IMA}",
+        f"Prompt: 'what is {IMA}?', Generated text: ' {OOM}'",
         (
             '{"timestamp":"2026-01-08T12:00:00.123456Z","level":"INFO","fields":{"message":'
             '"request prompt=\\"why?\\nRuntimeError: CUDA error: device-side assert triggered\\n\\""}}'
@@ -56,6 +63,9 @@ def test_quoted_error_is_ignored(tmp_path: Path, line: str) -> None:
         f"ERROR 11-21 10:22:36 [logger.py:42] prompt: 'hello' RuntimeError: {IMA}",
         f"prompts: 100%|#| 3/3 [00:27<00:00, 1.09it/s]ERROR 11-21 10:22:36 [x.py:4] RuntimeError: {IMA}",
         f"{STAMP}prompt: 'hello'\rRuntimeError: {IMA}",
+        f"{SGLANG}Receive: obj=GenerateReqInput(text='hello') failed: RuntimeError: {IMA}",
+        f"{SGLANG}Scheduler got text='hello' RuntimeError: {IMA}",
+        f"Scheduler prompt='RuntimeError: {IMA}'",
     ],
 )
 def test_error_outside_the_quotes_is_kept(tmp_path: Path, line: str) -> None:
