@@ -32,6 +32,8 @@ HOSTILE = (
     "\x1b[31mred\x1b]8;;http://evil.example\x07 \u202etxt.exe\u2066 \x00 \u2028 \r\n- [ ] owned",
     "javascript:alert(1)//../../etc/passwd?x#y",
     "half \ud800 character",
+    "zero\u200bwidth\u200d\u2060\ufeff\u00ad \u202e\u2067reversed\u2069 \x7f\x85 \U000e0041 <![CDATA[ ]]>",
+    "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>&e; %SRCROOT%/{0} {{config}}",
     "operandIndices=[0] _a_ *b* ~c~ __d__ 1. x\n===\n",
 )
 

@@ -223,7 +223,8 @@ def _happened(scene: Scene, root: Fault) -> Sentence:
         size = f"one of {counted(window.size_outer, 'outer launch')} of the window; none of them stands out."
         ends = (*cite_op(window.first_op), *cite_op(window.last_op))
         return inference(head, size, cites=ends or (cite_fault(root),))
-    if root.trust == "exact":
+    at = root.reported_at
+    if root.trust == "exact" and any((at.kernel, root.kernel, at.op_id is not None, at.site, at.python)):
         return inference(head, "where it was reported; no op record leads further.", cites=[cite_fault(root)])
     return inference(head, "cannot be told from these inputs.", cites=[cite_fault(root)])
 

@@ -16,6 +16,7 @@ from analyzer.report.story.values import Cell, Strip
 from analyzer.schema import OpRef, Result, Suspect
 
 LEVELS = "▁▂▃▄▅▆▇█"
+CELLS_FROM = 2  # one launch has no order
 LABEL_CHARS = 48
 Key = tuple[int, str, int | None, int | None]
 
@@ -48,11 +49,12 @@ def lane_of(one: WindowOp) -> str:
 
 
 def launch_order(scene: Scene) -> Strip | None:
-    """Cleared work, launches from the begin of the window on, report. Null where no launch is known."""
+    """Cleared work, launches from the begin of the window on, report. Null where no order shows."""
     outer = [one for one in window_ops(scene.result, scene.context) if one.depth == 0]
-    if not outer:
+    before, inside = (_before(scene, outer), _inside(scene, outer)) if outer else ([], [])
+    if len(before) + len(inside) < CELLS_FROM:
         return None
-    return Strip(cells=(*_before(scene, outer), *_inside(scene, outer), *_report(scene, outer)))
+    return Strip(cells=(*before, *inside, *_report(scene, outer)))
 
 
 def _before(scene: Scene, outer: Sequence[WindowOp]) -> list[Cell]:

@@ -14,6 +14,7 @@ from analyzer.report.story.telling import (
     code,
     counted,
     fact,
+    gap,
     inference,
     mixed,
     named,
@@ -21,6 +22,7 @@ from analyzer.report.story.telling import (
     root_of,
     short,
     strong,
+    with_lines,
     words,
 )
 from analyzer.report.story.values import (
@@ -41,6 +43,10 @@ from analyzer.report.story.values import (
 )
 from analyzer.schema import Border, Suspect, TensorInfo, Window
 
+WEIGHTS_TOLD = (
+    "The number before a reason is its weight (natural log-odds): "
+    "inferred from many public reports of faults, not measured."
+)
 BAR_CHARS = 24
 LABEL_CHARS = 32
 BARS_SHOWN = 6
@@ -58,6 +64,7 @@ def suspects(scene: Scene) -> Section | None:
         blocks.append(_shares(scene, ranked))
     shown = ranked[: scene.detail.suspects]
     if shown:
+        blocks.append(Paragraph(sentences=(gap(WEIGHTS_TOLD),)))
         blocks.append(Entries(entries=tuple(_entry(scene, one) for one in shown)))
     others = ranked[scene.detail.suspects :]
     if others:
@@ -202,7 +209,9 @@ def ruled_out(scene: Scene) -> Section | None:
     base = _border(window.first_op.input, window.begin) if window else ()
     cites = base or _fallback(scene)
     told = inference(strong(f"{counted(cleared.count, 'launch')} shown innocent."), cites=cites)
-    more = [inference(*mixed(scene, reason), cites=cites) for reason in cleared.reasons]
+    source = window.first_op.input if window else 0
+    reasons = [with_lines(scene, source, reason, cites) for reason in cleared.reasons]
+    more = [inference(*mixed(scene, reason), cites=own) for reason, own in reasons]
     more += [
         inference(*named(scene, one.op), *mixed(scene, f": {one.reason}"), cites=cite_op(one.op) or cites)
         for one in cleared.ops[: scene.detail.cleared]

@@ -16,7 +16,10 @@ QUOTE_LINES = 12  # of a fault; the appendix holds as many
 CITES_SHOWN = 4  # a sentence stays readable; the result has all of them
 TEXT_CHARS = 600
 NAMES_KNOWN = 12
+KIND_WORDS = {"ecc_error": "ECC error", "nan": "NaN"}
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}([A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt))\b")
+_OWN_LINES = re.compile(r"\blines? (\d{1,12})\b")
+_LINE_WORDS = re.compile(r"^line \d+: | \(line \d+\)")
 _WORD = re.compile(r"\w+")
 _FILE_LINE = re.compile(r"[\w./<>-]+\.(?:py|mojo|cpp|cc|cu|cuh|h|log|txt|gz):\d+(?::\d+)?|'[^']{3,120}'")
 
@@ -189,6 +192,15 @@ def cite_op(op: OpRef) -> tuple[Cite, ...]:
     return (Cite(input=op.input, line=op.line, quote=op.name[:QUOTE_CHARS] if op.id is not None else None),)
 
 
+def with_lines(scene: Scene, source: int, text: str, cites: Sequence[Cite]) -> tuple[str, tuple[Cite, ...]]:
+    """A text of the analysis that says its lines itself: these are cited, and the words lose them."""
+    known = scene.result.inputs[source].lines if source < len(scene.result.inputs) else 0
+    lines = [int(number) for number in _OWN_LINES.findall(text) if 0 < int(number) <= known]
+    if not lines:
+        return text, tuple(cites)
+    return _LINE_WORDS.sub("", text), cite_lines(source, list(dict.fromkeys(lines)))
+
+
 def cite_lines(source: int, lines: Sequence[int]) -> tuple[Cite, ...]:
     """Single lines, the first few."""
     return tuple(Cite(input=source, line=line) for line in lines[:CITES_SHOWN])
@@ -211,7 +223,7 @@ def counted(number: int, noun: str) -> str:
 def kind_words(fault: Fault) -> str:
     """The kind for people: an error that no code explains goes by its exception."""
     if fault.kind != "unknown":
-        return fault.kind.replace("_", " ")
+        return KIND_WORDS.get(fault.kind, fault.kind.replace("_", " "))
     named = _EXCEPTION.match(fault.text)
     return plain(named.group(1)) if named else "unexplained error"
 

@@ -8,6 +8,7 @@ from analyzer.report.signature import signature
 from analyzer.report.story.telling import (
     Scene,
     accused_of,
+    advice,
     cite_fault,
     cite_lines,
     cite_op,
@@ -21,6 +22,7 @@ from analyzer.report.story.telling import (
     named,
     root_of,
     strong,
+    with_lines,
 )
 from analyzer.report.story.values import Cite, Items, Paragraph, Part, Section, Sentence, Todo, Todos
 from analyzer.schema import Fault, ProcessInfo
@@ -64,10 +66,23 @@ def verdict(scene: Scene) -> Section:
         told = " is the messenger: it met what an earlier op made."
         at = cite_op(conclusion.messenger) or cites
         more.append(inference(*named(scene, conclusion.messenger), told, cites=at))
-    more += [inference(*mixed(scene, _ended(note)), cites=cites) for note in conclusion.notes]
+    more += [_note(scene, note, cites) for note in conclusion.notes]
+    more += _first_step(scene)
     notes = (Items(sentences=tuple(more)),) if more else ()
     blocks = (Paragraph(sentences=(first,)), *notes, *_signature(scene, cites))
     return Section(id="verdict", title="Verdict", blocks=blocks)
+
+
+def _note(scene: Scene, note: str, cites: tuple[Cite, ...]) -> Sentence:
+    root = root_of(scene.result)
+    text, own = with_lines(scene, root.input if root is not None else 0, note, cites)
+    return inference(*mixed(scene, _ended(text[:1].upper() + text[1:])), cites=own)
+
+
+def _first_step(scene: Scene) -> Iterator[Sentence]:
+    """The cheapest next command on the first screen; the others have their section."""
+    for step in scene.result.next_steps[:1]:
+        yield advice(strong("Run next: "), code(step.command), "; ", *mixed(scene, _ended(step.why)))
 
 
 def _ended(text: str) -> str:
