@@ -168,3 +168,12 @@ def test_ten_thousand_faults_are_cheap(process: str) -> None:
     decisions = assign_roles(records)
     assert time.perf_counter() - begin < 2.0
     assert [one.role for one in decisions].count("root") == 1
+
+
+def test_a_death_of_which_only_destructors_tell_the_cause_is_the_faults() -> None:
+    """A thread that polls events met the fault, nobody reported it, and the process aborted."""
+    polled = fault(2, "launch_failure", code=719, teardown=True, witness="xla")
+    death = fault(4, "host_abort", site="host", witness="process_death")
+    later = fault(9, "launch_failure", code=719, teardown=True, witness="xla")
+    assert roles(polled, death) == ["root", "cascade"]
+    assert roles(death, later) == ["root", "teardown"]
