@@ -90,6 +90,8 @@ def _fault(told: Told[Head], around: Around, body: Body) -> FaultRecord:
     site = _site(told, around, body)
     location = body.raised_at or (split_place(head.place) if head.place else None)
     out_of_memory = known is not None and known.code == 2
+    own = known is not None and known.site == "A"
+    blameless = out_of_memory or (known is not None and known.kind == "configuration")
     return FaultRecord(
         source=0,
         process="",
@@ -99,7 +101,7 @@ def _fault(told: Told[Head], around: Around, body: Body) -> FaultRecord:
         text=head.text + (_DRIVER_OOM if out_of_memory else ""),
         witness=NAME,
         kind=known.kind if known else "unknown",
-        site="host" if known and known.site == "A" and (site != "launch" or out_of_memory) else site,
+        site="host" if own and (site != "launch" or blameless) else site,
         code=known.code if known else None,
         name=body.name,
         vendor=_vendor(head, body),

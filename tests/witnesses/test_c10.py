@@ -242,3 +242,15 @@ def test_record_of_several_lines_with_a_tag_on_each(read: Read) -> None:
     (fault,) = faults(read(WITNESS, ["\n".join(["Shard complete standard error output:", "", *lines])]))
     assert fault.python is not None
     assert (fault.python.line, fault.async_hint) == (7, True)
+
+
+def test_a_driver_that_does_not_fit_blames_no_launch(read: Read) -> None:
+    """The first call of any kind returns it."""
+    text = [
+        "Traceback (most recent call last):",
+        '  File "/srv/app/serve.py", line 8, in <module>',
+        '    x = torch.zeros(1, device="cuda")',
+        "RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version",
+    ]
+    fault = next(one for one in read(WITNESS, text).records if isinstance(one, FaultRecord))
+    assert (fault.kind, fault.code, fault.site) == ("configuration", 35, "host")
