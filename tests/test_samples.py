@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 
 import pytest
 
+from analyzer.ingest.envelope import LAYERS
 from analyzer.scoreboard import Case
 from analyzer.witness import witnesses
 from tests import samples
@@ -55,3 +57,13 @@ def test_sample_folder_is_read_by_its_witness() -> None:
     for case in samples.cases():
         found = {name for one in samples.analysis(case.name).inputs for name in one.witnesses}
         assert case.witness in found, f"{case.name}: recognised only by {sorted(found)}"
+
+
+def test_every_layer_of_an_envelope_has_two_samples() -> None:
+    """A prefix counts where text that a witness looks at stands behind it."""
+    shown: Counter[str] = Counter()
+    for case in samples.cases():
+        inputs = samples.analysis(case.name).inputs
+        shown.update({layer for one in inputs for name in one.envelopes for layer in name.split("+")})
+    few = {name: shown[name] for name in {layer.name for layer in LAYERS} if shown[name] < 2}
+    assert not few, f"fewer than two cases under sample_logs/ with {few}"

@@ -124,7 +124,7 @@ def read_oom(line: str) -> OomText | None:
             return None
     elif printer == "nccl" and not line[at + len(mark) :].startswith(("malloc", "calloc", "host alloc")):
         return None
-    return _read(printer, line[at:].rstrip())
+    return _read(printer, line[at:].rstrip(" \t\r\"'"))  # a field of a structured log ends in a quote
 
 
 def show(size_bytes: int) -> str:
