@@ -34,15 +34,20 @@ def write_reports(
         UsageError: An ending names no kind, or a limit cannot be kept.
         WriteError: A file cannot be written; an older one stays.
     """
-    context = ReportContext(
+    context = report_context(analysis, redact=redact)
+    wanted = [ReportRequest(path=path, kind=kind, limit_bytes=limit_bytes) for path in paths]
+    for path, content in render_reports(analysis.result, wanted, context):
+        write_atomically(path, content)
+
+
+def report_context(analysis: Analysis, *, redact: bool = False) -> ReportContext:
+    """What reports need beside the result: raw lines, launches of the window, steps."""
+    return ReportContext(
         excerpt=analysis.excerpt,
         redact=redact,
         window_ops=_window_ops(analysis),
         steps=_steps(analysis),
     )
-    wanted = [ReportRequest(path=path, kind=kind, limit_bytes=limit_bytes) for path in paths]
-    for path, content in render_reports(analysis.result, wanted, context):
-        write_atomically(path, content)
 
 
 def write_timeline(analysis: Analysis, csv: Path | None, parquet: Path | None) -> None:

@@ -72,11 +72,6 @@ def test_sarif_of_every_result_is_sound(name: str) -> None:
     check_run(run_of(results.ALL[name]))
 
 
-@pytest.mark.parametrize("name", stories.SAMPLES)
-def test_sarif_of_every_sample_is_sound(name: str) -> None:
-    check_run(run_of(stories.sample_result(name)))
-
-
 @hostile
 def test_hostile_text_makes_no_sarif_uri_and_no_control_character(payload: str) -> None:
     changed = stories.changed(results.late(), lambda text: f"{payload}{text}{payload}")
@@ -140,14 +135,19 @@ def test_sarif_flow_is_shortened_with_a_count() -> None:
 
 
 def suite_of(result: schema.Result) -> ET.Element:
-    root = ET.fromstring(junit.render(result))  # noqa: S314 (our own text)
+    return check_suite(junit.render(result).decode())
+
+
+def check_suite(text: str) -> ET.Element:
+    """What readers of JUnit rely on: one suite whose counts are those of its cases."""
+    root = ET.fromstring(text)  # noqa: S314 (our own text)
     assert root.tag == "testsuites"
     (suite,) = root
     cases = suite.findall("testcase")
     assert suite[0].tag == "properties"
     assert int(suite.get("tests", "")) == len(cases)
     for outcome, count in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
-        assert int(suite.get(count, "")) == sum(case.find(outcome) is not None for case in cases)
+        assert int(suite.get(count, "0")) == sum(case.find(outcome) is not None for case in cases)
     assert all(case.get("name") and case.get("classname") for case in cases)
     return suite
 

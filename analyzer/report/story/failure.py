@@ -268,7 +268,11 @@ def cascade(scene: Scene) -> Section | None:
 def _folded(scene: Scene, role: str, group: list[Fault]) -> Items:
     total, limit = sum(one.count for one in group), scene.detail.name_chars
     sentences = [
-        fact(f"{one.kind}, {_times(one.count)}: ", fault_part(scene, one, limit), cites=[cite_fault(one)])
+        fact(
+            f"{kind_words(one)}, {_times(one.count)}: ",
+            fault_part(scene, one, limit),
+            cites=[cite_fault(one)],
+        )
         for one in group[: scene.detail.faults]
     ]
     rest = group[scene.detail.faults :]

@@ -13,6 +13,7 @@ from analyzer.schema import Fault, OpRef, Result, Suspect, Value
 
 QUOTE_CHARS = 80
 QUOTE_LINES = 12  # of a fault; the appendix holds as many
+NEARLY_ALL = 0.6  # of the words of a line: then it is what the fault's text was made of
 CITES_SHOWN = 4  # a sentence stays readable; the result has all of them
 TEXT_CHARS = 600
 NAMES_KNOWN = 12
@@ -175,7 +176,9 @@ def fault_as_logged(scene: Scene, fault: Fault) -> str | None:
     if first and any(first in line for line in lines):
         return first
     wanted = set(_WORD.findall(fault.text))
-    return max(lines, key=lambda line: len(wanted.intersection(_WORD.findall(line))), default=None) or None
+    held = [(wanted.intersection(_WORD.findall(line)), line) for line in lines]
+    near = (line for words, line in held if len(words) >= len(_WORD.findall(line)) * NEARLY_ALL > 1)
+    return next(near, None) or max(held, key=lambda one: len(one[0]), default=(None, None))[1] or None
 
 
 def fault_part(scene: Scene, fault: Fault, limit: int) -> Part:
