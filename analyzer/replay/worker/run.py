@@ -29,6 +29,13 @@ class Context(NamedTuple):
     framework: Any
 
 
+class _Stage:
+    """What is being done before the launch: ``inputs``, or the ``call`` (a graph that does not build)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 class Worker:
     """One job. Results are kept until the last op of the job that takes them has run."""
 
@@ -57,23 +64,27 @@ class Worker:
 
     def _run_one(self, op: Op) -> bool:
         """Whether the job can go on."""
+        stage = _Stage("inputs")
         try:
-            executor, prepared, inputs = self._prepare(op)
+            executor, prepared, inputs = self._prepare(op, stage)
         except CannotRunError as error:
             self._journal.write("skipped", number=op.number, name=op.name, why=str(error))
             return True
         except Exception as error:  # noqa: BLE001  (whatever the frameworks raise while nothing is launched)
-            return self._failed(op, error, "inputs")
+            return self._failed(op, error, stage.name)
         return self._launch(op, self._frameworks[executor.framework], prepared, inputs)
 
-    def _prepare(self, op: Op) -> tuple[Executor, Prepared, list[dict[str, object]]]:
+    def _prepare(self, op: Op, stage: _Stage) -> tuple[Executor, Prepared, list[dict[str, object]]]:
         """All that is no launch of the op; the device has finished it when this returns."""
         if op.why_not is not None:
             raise CannotRunError(op.why_not)
         executor = find_executor(op)
         framework = self._framework(executor.framework)
         bound = [self._bind(op, place, one, framework) for place, one in enumerate(op.arguments)]
+        framework.synchronize()
+        stage.name = "call"
         prepared = executor.prepare(op, bound, Context(self._job, framework))
+        stage.name = "inputs"
         inputs = framework.describe([one for each in bound for one in each.tensors()], with_values=True)
         framework.synchronize()
         return executor, prepared, inputs
@@ -178,7 +189,11 @@ class Worker:
         self._results = {place: one for place, one in self._results.items() if place in wanted}
 
 
-def _load(_name: str, device: str | None, note: Callable[[str], None]) -> Framework:
+def _load(name: str, device: str | None, note: Callable[[str], None]) -> Framework:
+    if name == "max":
+        from analyzer.replay.worker.max_side import MaxSide
+
+        return MaxSide(device, note)
     from analyzer.replay.worker.torch_side import TorchSide
 
     return TorchSide(device, note)
