@@ -125,7 +125,7 @@ class Replay(Value):
     the ladder that were not tried, each with its reason. ``kind``: ``program`` = the user's program,
     ``ops`` = the ops of the window by themselves, from the plan ``plan``; then ``ops`` has one entry
     each. ``shrunk_to``: numbers of the smallest failing list of ops (null = not shrunk). ``repro``: the
-    program written for it.
+    program written for it, ``repro_verified`` = it was run by itself and failed alike.
     """
 
     verdict: VerdictName | None
@@ -145,3 +145,4 @@ class Replay(Value):
     fidelity: Fidelity | None = None
     shrunk_to: tuple[int, ...] | None = None
     repro: str | None = None
+    repro_verified: bool | None = None

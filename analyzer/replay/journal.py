@@ -22,9 +22,11 @@ __all__ = ["Entry", "Journal", "JournalWriter", "Progress", "TensorSeen", "ends_
 
 KEPT = 50_000  # entries held in memory: two steps of the largest eager models; older ones only count
 _TAIL_BYTES = 4096  # more than one ``stopped`` line
-_KEPT_ALWAYS = frozenset({"hello", "torch", "max", "failed", "uncaught", "stopped"})
+_KEPT_ALWAYS = frozenset({"hello", "torch", "max", "failed", "uncaught", "stopped", "skipped", "note"})
 
-Event = Literal["hello", "bye", "torch", "max", "step", "op", "done", "failed", "uncaught", "stopped"]
+Event = Literal[
+    "hello", "bye", "torch", "max", "step", "op", "done", "failed", "uncaught", "stopped", "skipped", "note"
+]
 OpKind = Literal["op", "kernel", "gap", "call"]
 
 
@@ -48,7 +50,8 @@ class Entry(Value):
 
     ``kind``: ``op`` dispatched, ``kernel`` launched past the dispatcher, ``gap`` an unannounced launch
     between two ops, ``call`` one MAX ``execute()`` of the loaded model ``graph``. ``mutates``: writes into
-    its inputs. ``on_device``: a device is in use.
+    its inputs. ``on_device``: a device is in use. The rest is of an op replay: ``duration_ns`` of a ``done``
+    op (``on_device``: by device events, else by the host clock); ``skipped`` ops and notes have ``why``.
     """
 
     event: Event
@@ -68,6 +71,7 @@ class Entry(Value):
     mutates: bool | None = None
     graph: int | None = None
     on_device: bool | None = None
+    duration_ns: int | None = None
 
 
 class Progress(Value):

@@ -107,11 +107,11 @@ def _failed(child: ChildOutcome, rung: Rung, analysis: Result | None, root: Faul
     kind, error = _what(child, entry, root, raised)
     placed = op is not None and op.kind != "python"
     if not placed and not _is_of_device(root) and _never_began(child, raised):
-        return Finding(outcome="setup_failed", error=error or _ending(child))
+        return Finding(outcome="setup_failed", error=error or ending(child))
     return Finding(
         outcome="out_of_memory" if kind == "out_of_memory" else "failed",
         kind=kind,
-        error=error or _ending(child),
+        error=error or ending(child),
         op=op,
         producer=find_producer(journal, entry) if entry else None,
         sound_before=_sound_before(journal, entry, op),
@@ -229,7 +229,8 @@ def _never_began(child: ChildOutcome, raised: Entry | None) -> bool:
     return hooked or child.exit_code in _CANNOT_RUN or child.exit_code == _USAGE
 
 
-def _ending(child: ChildOutcome) -> str:
+def ending(child: ChildOutcome) -> str:
+    """How a child ended that left no error text."""
     if child.killed_for is not None:
         return f"ended by us: {child.killed_for} limit"
     if child.signal is not None:

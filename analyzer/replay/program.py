@@ -142,7 +142,7 @@ def _control(attempts: Attempts, window: HookConfig) -> None:
 
 def _climb(attempts: Attempts) -> list[str]:
     """The ladder when blocking does not reproduce (design.md 5)."""
-    if attempts.findings[-1].used_device is False or not _has_device():
+    if attempts.findings[-1].used_device is False or not has_device():
         return ["uncached, coredump, sanitizer: the program used no device"]
     ladder: tuple[Rung, ...] = ("uncached", "coredump")
     if any(_try_rung(attempts, rung, ()) for rung in ladder):
@@ -162,7 +162,8 @@ def _try_rung(attempts: Attempts, rung: Rung, prefix: Sequence[str]) -> bool:
     return attempts.interrupted
 
 
-def _has_device() -> bool:
+def has_device() -> bool:
+    """Whether an accelerator's driver is there; nothing is initialised."""
     return any(Path(file).exists() for file in _DEVICE_FILES)
 
 

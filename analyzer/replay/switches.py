@@ -26,7 +26,7 @@ _COREDUMP = {  # observed.md 24; the flags keep the file small, the printed line
     "CUDA_COREDUMP_GENERATION_FLAGS": "skip_nonrelocated_elf_images,skip_global_memory,"
     "skip_shared_memory,skip_local_memory",
 }
-_SERIALISED: frozenset[Rung] = frozenset({"blocking", "control", "uncached", "sanitizer"})
+_SERIALISED: frozenset[Rung] = frozenset({"blocking", "control", "uncached", "sanitizer", "shrink"})
 
 
 def framework_of(result: Result) -> Framework:
@@ -84,7 +84,28 @@ def environment(user: Mapping[str, str], set_here: Mapping[str, str], hook: Hook
     Launch blocking and core dumps of the user's are taken off where the attempt does not set them: they would
     make an asynchronous attempt synchronous.
     """
-    dropped = {*_BLOCKING, *_UNCACHED, *_COREDUMP} - set(set_here)
-    kept = {name: value for name, value in user.items() if name not in dropped}
     path = os.pathsep.join([str(HOOKS), *filter(None, [user.get("PYTHONPATH")])])
-    return {**kept, **set_here, "PYTHONPATH": path, VARIABLE: hook.dump()}
+    return {**_kept(user, set_here), **set_here, "PYTHONPATH": path, VARIABLE: hook.dump()}
+
+
+def worker_environment(
+    user: Mapping[str, str], set_here: Mapping[str, str], imports: Path | None
+) -> dict[str, str]:
+    """The whole environment of a child that executes single ops: as ``environment``, but without the hook.
+
+    Args:
+        user: The user's environment.
+        set_here: The switches of the attempt.
+        imports: Folder that the child imports this package from (null = it needs it not). The user's
+            ``PYTHONPATH`` follows it, made absolute, because the child runs in a folder of its own.
+    """
+    given = filter(None, user.get("PYTHONPATH", "").split(os.pathsep))
+    parts = [*([str(imports)] if imports else []), *(str(Path(part).absolute()) for part in given)]
+    without = {VARIABLE, "PYTHONPATH"}
+    kept = {name: value for name, value in _kept(user, set_here).items() if name not in without}
+    return {**kept, **set_here, **({"PYTHONPATH": os.pathsep.join(parts)} if parts else {})}
+
+
+def _kept(user: Mapping[str, str], set_here: Mapping[str, str]) -> dict[str, str]:
+    dropped = {*_BLOCKING, *_UNCACHED, *_COREDUMP} - set(set_here)
+    return {name: value for name, value in user.items() if name not in dropped}

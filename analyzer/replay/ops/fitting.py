@@ -1,0 +1,83 @@
+"""Is the failure of a replayed op evidence for the failure in the log? Pure rules."""
+
+from __future__ import annotations
+
+import re
+
+from analyzer.replay.compare import accused, is_suspect
+from analyzer.replay.observe import root_fault
+from analyzer.replay.ops.observe import OpFinding
+from analyzer.replay.plan import PlanOp
+from analyzer.replay.report import BlamedOp
+from analyzer.schema import Fault, FaultKind, Result
+
+# Faces of one bug: the same bad index or pointer is told as any of these (observed.md 15).
+_ACCESS: frozenset[FaultKind] = frozenset(
+    {
+        "illegal_address",
+        "invalid_address_space",
+        "misaligned_address",
+        "launch_failure",
+        "device_assert",
+        "host_segfault",
+    }
+)
+_INDEX = re.compile(r"IndexError|out of (?:\w+ )?(?:range|bounds?)|\bbounds\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
+
+
+def made_inputs_refused(op: PlanOp, finding: OpFinding, log: Result) -> str | None:
+    """Inputs that we made were refused by a check: that shows them wrong, not the op. Null = it does not.
+
+    Made indices are valid by construction, so a check of them that fails is our mistake. Only where the log
+    has the very same text and the op has no integer inputs (shapes alone decide) is it the log's failure.
+    """
+    if finding.outcome != "failed" or op.fidelity() == "recorded":
+        return None
+    if not finding.host and finding.kind != "device_assert":
+        return None
+    root = root_fault(log)
+    whole = any(one.dtype.startswith(("int", "uint", "bool")) for one in op.tensors())
+    if root is not None and not whole and _plain(root.text) == _plain(finding.error or ""):
+        return None
+    return f"the inputs made for it were refused: {finding.error}"
+
+
+def misfit(finding: OpFinding, log: Result) -> str | None:
+    """Why the failure is another one than the log's; null = it is of the same class."""
+    root = root_fault(log)
+    error = finding.error or finding.kind or "an error without a text"
+    if root is None:
+        return f"the log has no fault: this failure ({error}) is another one"
+    if is_same_class(root, finding):
+        return None
+    return f"that is another failure than the log's: {error}"
+
+
+def is_same_class(root: Fault, finding: OpFinding) -> bool:
+    """Same kind, two faces of a bad access, or the same exception of host code."""
+    if finding.host and (root.code is None and not root.sticky and root.kind not in _ACCESS):
+        return _exception(root.text) == _exception(finding.error or "")
+    if root.kind == finding.kind:
+        return True
+    return root.kind in _ACCESS and (finding.kind in _ACCESS or is_index_error(finding))
+
+
+def is_index_error(finding: OpFinding) -> bool:
+    """Whether host code refused an index: on the CPU that is what a wild read is on a device."""
+    return finding.host and _INDEX.search(finding.error or "") is not None
+
+
+def is_accused(op: PlanOp, blamed: BlamedOp, log: Result) -> bool:
+    """Whether an op is one that the log suspects (or it suspects nobody)."""
+    suspects = accused(log)
+    ranks = {one.rank for one in suspects}
+    return not suspects or op.suspect in ranks or any(is_suspect(blamed, one) for one in suspects)
+
+
+def _exception(text: str) -> str:
+    return text.partition(":")[0].strip().rpartition(".")[2]
+
+
+def _plain(text: str) -> str:
+    return _NUMBER.sub("0", text.partition("\n")[0].strip())

@@ -1,0 +1,128 @@
+"""The standalone program of a confirmed op: written in a child, then run to see that it fails alike."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from analyzer.replay.ops.state import Search
+from analyzer.replay.ops.verdict import Failing
+from analyzer.replay.ops.words import FIDELITY_TEXT
+from analyzer.replay.supervisor import ChildOutcome, run_child
+from analyzer.replay.switches import switches, worker_environment
+from analyzer.schema import Value
+
+_WRITER = ("-m", "analyzer.replay.repro")
+
+
+class Repro(Value):
+    """The program (null = none was written); ``verified``: it was run and failed alike; ``text`` says so."""
+
+    path: Path | None
+    verified: bool
+    text: str
+
+
+def write_repro(search: Search, failing: Failing, path: Path) -> Repro:
+    """Write the program and run it.
+
+    Args:
+        search: What was found; its smallest list is written.
+        failing: The op that failed.
+        path: Of the program. Inputs that are too large for it are written beside it.
+    """
+    if failing.op.executor == "max":
+        return Repro(
+            path=None, verified=False, text="no program was written: ops of MAX are not written as one"
+        )
+    path = path.absolute()
+    for stale in (path, path.with_suffix(".pt")):
+        stale.unlink(missing_ok=True)
+    wrote = _write(search, failing, path)
+    if not path.exists():
+        return Repro(path=None, verified=False, text=f"no program was written: {_ending(wrote)}")
+    ran = _run(search, [str(path)], "repro-run", with_package=False)
+    expected = failing.finding.error or ""
+    if fails_alike(ran, wrote, expected):
+        return Repro(path=path, verified=True, text=f"{path.name} was run by itself and fails alike")
+    told = f"{path.name} was written, but run by itself it does not fail alike: {_ending(ran)}"
+    return Repro(path=path, verified=False, text=told)
+
+
+def fails_alike(ran: ChildOutcome, wrote: ChildOutcome, expected: str) -> bool:
+    """Whether a run of the program ended in the same class of error.
+
+    Args:
+        ran: The program by itself.
+        wrote: The run that wrote it.
+        expected: ``IndexError: index out of range in self``, or how the process died.
+    """
+    if ran.signal is not None:
+        return ran.signal == wrote.signal
+    if not ran.exit_code:
+        return False
+    kind = expected.partition(":")[0].strip()
+    lines = ran.output.read_text("utf-8", "replace").splitlines()
+    return any(line.partition(":")[0].strip().rpartition(".")[2] == kind for line in lines)
+
+
+def _write(search: Search, failing: Failing, path: Path) -> ChildOutcome:
+    attempts = search.attempts
+    folder = attempts.folder
+    trial = attempts.trials[failing.attempts[-1] - 1]
+    job = attempts.write_job(folder / "repro-write", trial)
+    return _run(
+        search, [*_WRITER, str(job), str(path), _header(search, failing)], "repro-write", with_package=True
+    )
+
+
+def _run(search: Search, arguments: list[str], name: str, *, with_package: bool) -> ChildOutcome:
+    attempts = search.attempts
+    options = attempts.options
+    if options.progress is not None:
+        options.progress("the program that fails alike")
+    set_here = switches("blocking", os.environ, attempts.folder)
+    env = worker_environment(os.environ, set_here, attempts.imports if with_package else None)
+    return run_child(
+        [options.python, *arguments],
+        env=env,
+        deadline_s=options.deadline_s,
+        journal=attempts.folder / f"{name}.journal",
+        output=attempts.folder / f"{name}.log",
+        grace_s=options.grace_s,
+        memory_limit_bytes=options.memory_limit_bytes,
+        cwd=attempts.folder,
+    )
+
+
+def _header(search: Search, failing: Failing) -> str:
+    op, plan = failing.op, search.plan
+    place = f" ({op.source.file}:{op.source.line})" if op.source else ""
+    count = len(attempts_ops(search, failing))
+    several = f"{count} ops of the suspicious window" if count > 1 else "one op of the suspicious window"
+    lines = [
+        f"{op.name}{place} fails: {failing.finding.error}",
+        "",
+        f"Written by trace-analyze from {Path(plan.log).name if plan.log else 'a plan'}: {several},",
+        "the smallest list that failed in its replay. It needs nothing but torch.",
+        f"{FIDELITY_TEXT[op.fidelity()].capitalize()}.",
+        f"Expected end: {failing.finding.error}",
+    ]
+    return "\n".join(line.replace('"""', "'''").replace("\\", "/") for line in lines)
+
+
+def attempts_ops(search: Search, failing: Failing) -> tuple[int, ...]:
+    """The ops of the attempt that is written."""
+    return search.attempts.trials[failing.attempts[-1] - 1].ops
+
+
+def _ending(child: ChildOutcome) -> str:
+    if child.start_error is not None:
+        return child.start_error
+    if child.killed_for is not None:
+        return f"ended for its {child.killed_for}"
+    if child.signal is not None:
+        return f"died of {signal.Signals(child.signal).name}"
+    lines = [line for line in child.output.read_text("utf-8", "replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else f"exit code {child.exit_code}"

@@ -1,0 +1,210 @@
+"""The rules of an op replay, with real children that only play the ops."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from analyzer.replay.plan import Plan, PlanArgument
+from tests.replay import children, plans
+from tests.replay.plans import failing_log, replay_words, words
+from tests.replay.results import log, suspect
+
+ACCESS = "RuntimeError: CUDA error: an illegal memory access was encountered"
+
+
+def test_an_op_that_fails_twice_and_passes_with_valid_indices_is_confirmed(tmp_path: Path) -> None:
+    report = replay_words(words("sound", "bad", "sound"), tmp_path)
+    assert report.verdict == "confirmed", report.statement
+    assert report.kind == "ops"
+    assert (report.op and report.op.number, report.op and report.op.name) == (1, "op1")
+    assert report.control == "attempt 3, the same op with valid indices, passed"
+    assert report.shrunk_to == (1,)
+    assert report.fidelity == "recorded"
+    assert [one.rung for one in report.attempts] == ["blocking", "shrink", "control"]
+    assert [one.outcome for one in report.ops] == ["sound", "failed", "not_run"]
+    assert children.left_behind() == []
+
+
+def test_an_op_that_fails_whatever_its_values_are_needs_the_window_without_it_as_control(
+    tmp_path: Path,
+) -> None:
+    report = replay_words(
+        words("sound", "dies", "sound"), tmp_path, failing_log("Segmentation fault", "host_segfault")
+    )
+    assert report.verdict == "confirmed", report.statement
+    assert report.control == "attempt 4, the window without the op, passed"
+
+
+def test_a_machine_on_which_everything_fails_confirms_nothing(tmp_path: Path) -> None:
+    report = replay_words(words("dies", "dies"), tmp_path, failing_log("Segmentation fault", "host_segfault"))
+    assert report.verdict == "not_replayable"
+    assert "no control passed" in report.statement
+
+
+def test_a_host_check_that_refuses_valid_values_too_is_our_call_and_not_the_fault(tmp_path: Path) -> None:
+    log_ = failing_log("IndexError: another index text")
+    report = replay_words(words("sound", "broken"), tmp_path, log_)
+    assert report.verdict == "not_replayable"
+    assert "with valid inputs too" in report.statement
+
+
+def test_the_messenger_shrinks_to_itself_and_what_it_needs(tmp_path: Path) -> None:
+    calls = ["sound"] * 60
+    calls[50] = "needs:7+31"
+    report = replay_words(words(*calls), tmp_path)
+    assert report.verdict == "confirmed", report.statement
+    assert report.shrunk_to == (7, 31, 50)
+    assert len(report.attempts) <= 40
+
+
+def test_a_failure_that_does_not_come_again_is_not_confirmed(tmp_path: Path) -> None:
+    report = replay_words(words("sound", "once"), tmp_path)
+    assert report.verdict == "not_reproduced"
+    assert "not often enough" in report.statement
+
+
+def test_nothing_fails_and_nobody_is_called_innocent(tmp_path: Path) -> None:
+    report = replay_words(words("sound", "sound", fidelity="made"), tmp_path)
+    assert report.verdict == "not_reproduced"
+    assert "does not show any op innocent" in report.statement
+    assert "only the code with these shapes was tried" in report.statement
+    assert [one.outcome for one in report.attempts] == ["passed", "passed"]
+    assert report.skipped == ("uncached, coredump, sanitizer: the ops used no device",)
+    assert [one.device_ns for one in report.ops] == [1000, 2000]
+
+
+@pytest.mark.parametrize("mistake", ["inputs", "call"])
+def test_a_mistake_of_ours_is_left_out_and_counted_and_the_rest_goes_on(mistake: str, tmp_path: Path) -> None:
+    report = replay_words(words("sound", mistake, "bad"), tmp_path)
+    assert report.verdict == "confirmed", report.statement
+    assert report.op is not None
+    assert report.op.number == 2
+    assert report.ops[1].outcome == "not_run"
+    alone = replay_words(words("sound", mistake), tmp_path)
+    assert alone.verdict == "not_reproduced"
+    assert "1 left out (op1: " in alone.statement
+
+
+@pytest.mark.parametrize("mistake", ["inputs", "call"])
+def test_a_window_of_mistakes_of_ours_is_not_replayable(mistake: str, tmp_path: Path) -> None:
+    report = replay_words(words(mistake, mistake), tmp_path)
+    assert report.verdict == "not_replayable"
+    assert "trace-analyze record" in report.statement
+
+
+def test_made_indices_that_are_refused_confirm_nothing(tmp_path: Path) -> None:
+    """They are valid by construction: a check that fails shows the construction wrong."""
+    report = replay_words(words("sound", "broken", fidelity="made"), tmp_path)
+    assert report.verdict == "not_reproduced"
+    assert "the inputs made for it were refused" in report.statement
+
+
+def test_another_failure_than_the_logs_confirms_nothing(tmp_path: Path) -> None:
+    other = replay_words(words("bad"), tmp_path, failing_log("RuntimeError: shapes", "unknown"))
+    assert other.verdict == "confirmed_other_op"
+    assert "another failure than the log's: IndexError" in other.statement
+    clean = replay_words(words("sound", "bad"), tmp_path, log())
+    assert clean.verdict == "confirmed_other_op"
+    assert "the log has no fault" in clean.statement
+
+
+def test_an_index_refused_on_the_cpu_fits_a_wild_read_on_a_device_and_it_is_said(tmp_path: Path) -> None:
+    plan = words("sound", "bad", device="cuda:0")
+    report = replay_words(plan, tmp_path, failing_log(ACCESS, "illegal_address", 700))
+    assert report.verdict == "confirmed", report.statement
+    assert "executed on the CPU, the log's op ran on cuda:0" in report.statement
+
+
+def test_an_op_that_the_log_does_not_suspect_is_another_op(tmp_path: Path) -> None:
+    import msgspec
+
+    suspected = log(suspect("custom__gather", 99))
+    named = msgspec.structs.replace(suspected, faults=failing_log().faults)
+    report = replay_words(words("sound", "bad"), tmp_path, named)
+    assert report.verdict == "confirmed_other_op"
+
+
+def test_a_hang_names_the_op_and_costs_one_deadline(tmp_path: Path) -> None:
+    report = replay_words(words("sound", "hangs"), tmp_path, deadline_s=1.5)
+    assert report.verdict == "hang"
+    assert report.op is not None
+    assert report.op.number == 1
+    assert len(report.attempts) == 1
+    assert children.left_behind() == []
+
+
+def test_a_plan_without_an_executable_op_says_for_each_why_and_starts_nothing(tmp_path: Path) -> None:
+    plan = words("sound", "sound", why_not="its operands are not in the log")
+    report = replay_words(plan, tmp_path)
+    assert report.verdict == "not_replayable"
+    assert "op0, op1: its operands are not in the log" in report.statement
+    assert report.attempts == ()
+
+
+def test_an_interpreter_without_torch_is_setup_failed_and_names_the_option(tmp_path: Path) -> None:
+    skipped = replay_words(words("skipped", "skipped"), tmp_path)
+    assert skipped.verdict == "setup_failed"
+    assert "torch cannot be imported" in skipped.statement
+    assert "--python" in skipped.statement
+    missing = replay_words(words("sound"), tmp_path, python="/no/such/python")
+    assert missing.verdict == "setup_failed"
+    assert "/no/such/python" in missing.statement
+    broken = replay_words(words("sound"), tmp_path, worker=("-c", "import no_such_module_anywhere"))
+    assert broken.verdict == "setup_failed"
+    assert "no_such_module_anywhere" in broken.statement
+
+
+def test_children_import_this_package_and_none_of_its_neighbours(tmp_path: Path) -> None:
+    replay_words(words("sound"), tmp_path)
+    (package,) = (tmp_path / "import").iterdir()
+    assert package.resolve() == Path(plans.__file__).resolve().parents[2] / "analyzer"
+
+
+def test_results_of_earlier_ops_are_part_of_the_smallest_list_unless_recorded(tmp_path: Path) -> None:
+    plan = words("sound", "sound", "bad")
+    for recorded in (False, True):
+        index = plans.tensor(fidelity="recorded" if recorded else "made", from_op=0)
+        fixed = plans.tensor()
+        arguments = (PlanArgument(name="index", tensor=fixed), PlanArgument(name="x", tensor=index))
+        last = plan.ops[2]
+        import msgspec
+
+        made = msgspec.structs.replace(
+            plan, ops=(*plan.ops[:2], msgspec.structs.replace(last, arguments=arguments))
+        )
+        if not recorded:  # a float input: what is made of it is no index
+            index = plans.tensor(dtype="float32", fidelity="made", from_op=0)
+            arguments = (PlanArgument(name="index", tensor=fixed), PlanArgument(name="x", tensor=index))
+            made = Plan(ops=(*plan.ops[:2], msgspec.structs.replace(last, arguments=arguments)))
+        report = replay_words(made, tmp_path)
+        assert report.shrunk_to == ((2,) if recorded else (0, 2)), report.statement
+
+
+def test_ctrl_c_keeps_the_attempts_so_far(tmp_path: Path) -> None:
+    code = f"""
+        from pathlib import Path
+        from tests.replay.plans import replay_words, words
+        report = replay_words(words("sound", "hangs"), Path({str(tmp_path)!r}), deadline_s=60)
+        print(report.verdict, report.interrupted, [one.outcome for one in report.attempts], flush=True)
+        """
+    parent = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ},
+    )
+    end = time.monotonic() + 20
+    while not (tmp_path / "1-blocking.journal").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    parent.send_signal(2)
+    told, _ = parent.communicate(timeout=20)
+    assert told == "None True ['interrupted']\n"
