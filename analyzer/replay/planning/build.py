@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from analyzer.errors import ReplaySetupError
 from analyzer.pipeline import Analysis
-from analyzer.replay.plan import Material, Plan, PlanOp
+from analyzer.replay.plan import Material, Plan, PlanOp, PlanTensor
+from analyzer.replay.planning.aoti import Launches, saved_files
 from analyzer.replay.planning.captures import (
     Captures,
     SavedTensor,
@@ -16,10 +18,18 @@ from analyzer.replay.planning.captures import (
     pid_at,
     pids_of_blocks,
 )
+from analyzer.replay.planning.flashinfer import Dumped
+from analyzer.replay.planning.max_log import plan_max_op
+from analyzer.replay.planning.max_types import read_trees
 from analyzer.replay.planning.torch_log import is_torch_op, plan_torch_op
+from analyzer.replay.planning.triton_log import is_recorded_kernel, plan_kernel
 from analyzer.replay.planning.window import LoggedOp, ops_of_window
 
-_NO_OPERANDS = "the log does not tell its operands: record the run (`trace-analyze record --for torch`)"
+_NAME_ONLY = (
+    "the log has its name only: which op launched it, with which operands, is told by an op log "
+    "(`trace-analyze record -- COMMAND`)"
+)
+_NO_WINDOW = "no op is suspected: there is no window"
 
 
 def build_plan(analysis: Analysis, materials: Sequence[Path] = ()) -> Plan:
@@ -27,21 +37,49 @@ def build_plan(analysis: Analysis, materials: Sequence[Path] = ()) -> Plan:
 
     Args:
         analysis: Open: its inputs are read again.
-        materials: Files and folders that the user gives: saved inputs of ``record``, tensor dumps, IR files.
-            The folder that ``record`` made beside a log is found by itself.
+        materials: Files and folders that the user gives: saved inputs of ``record``, tensor dumps of
+            AOTInductor or FlashInfer, IR files. The folder that ``record`` made beside a log is found by
+            itself.
 
     Returns:
         All outer ops of the window in launch order, each with a call or the reason why it has none. Without
-        a window (an exact report) the suspects.
+        a window (an exact report) the suspects. Dumped calls of FlashInfer stand behind them.
+
+    Raises:
+        ReplaySetupError: A material does not exist.
+        InputError: A ``.mojo`` file is none of ``ir-output-dir``.
     """
+    missing = next((path for path in materials if not path.exists()), None)
+    if missing is not None:
+        raise ReplaySetupError(f"{missing}: no such file or folder")
     ops = ops_of_window(analysis)
     planner = _Planner(analysis, materials)
-    planned = tuple(_placed(op, planner.plan(op, number)) for number, op in enumerate(ops))
+    planned = [_placed(op, planner.plan(op, number)) for number, op in enumerate(ops)]
+    dumped = Dumped(materials)
+    planned += dumped.plan(len(planned))
     return Plan(
         log=_log(analysis, ops),
-        material=_materials(planned),
-        ops=planned,
-        notes=tuple(planner.notes if planned else [*planner.notes, "no op is suspected: there is no window"]),
+        material=_materials(planned, dumped=len(ops)),
+        ops=tuple(planned),
+        notes=tuple(_notes(ops, dumped)),
+    )
+
+
+def with_user_ops(plan: Plan, names: Collection[str]) -> Plan:
+    """The plan with the ops of these names executed by the user's functions, where their operands are known.
+
+    Args:
+        plan: As built, or as edited.
+        names: Of the log, or calls.
+    """
+    return msgspec.structs.replace(
+        plan,
+        ops=tuple(
+            msgspec.structs.replace(op, executor="user", stand_in=None, parts=(), why_not=None)
+            if (op.name in names or op.call in names) and op.arguments
+            else op
+            for op in plan.ops
+        ),
     )
 
 
@@ -50,15 +88,36 @@ class _Planner:
 
     def __init__(self, analysis: Analysis, materials: Sequence[Path]) -> None:
         self._analysis = analysis
-        self.notes: list[str] = []
         self._captures = Captures(_capture_folders(analysis, materials))
+        self._trees = read_trees(analysis, materials)
+        self._files = saved_files(analysis, materials)
         self._blocks: dict[int, list[tuple[int, int]]] = {}
+        self._launches: dict[tuple[int, str], Launches] = {}
 
     def plan(self, op: LoggedOp, number: int) -> PlanOp:
         """One op of the window."""
+        if op.printed:
+            return self._launches_of(op).plan(op, number)
         if is_torch_op(op):
             return plan_torch_op(op, number, self._saved(op))
-        return PlanOp(number=number, name=op.name, executor="user", call=op.name, why_not=_NO_OPERANDS)
+        if is_recorded_kernel(op):
+            return plan_kernel(op, number)
+        if op.facts.ref.line is None and self._trees.of(op.name) is None:
+            return PlanOp(number=number, name=op.name, executor="user", call=op.name, why_not=_NAME_ONLY)
+        return plan_max_op(self._without_types_of_names(op), number, self._trees)
+
+    def _launches_of(self, op: LoggedOp) -> Launches:
+        key = op.facts.ref.input, op.facts.ref.process
+        if key not in self._launches:
+            self._launches[key] = Launches(self._analysis, *key, self._files)
+        return self._launches[key]
+
+    def _without_types_of_names(self, op: LoggedOp) -> LoggedOp:
+        """Types that ``--ir`` gives to a name are those of all its parts, no list of operands."""
+        if op.name not in self._analysis.known.types:
+            return op
+        facts = msgspec.structs.replace(op.facts, tensors=op.facts.detail.tensors)
+        return msgspec.structs.replace(op, facts=facts)
 
     def _saved(self, op: LoggedOp) -> Mapping[str, SavedTensor]:
         if not self._captures:
@@ -80,7 +139,7 @@ def _placed(op: LoggedOp, plan: PlanOp) -> PlanOp:
     ref = op.facts.ref
     return msgspec.structs.replace(
         plan,
-        device=ref.device,
+        device=ref.device or next((one.device for one in plan.tensors()), None),
         step=ref.step,
         log_id=ref.id,
         line=ref.line,
@@ -97,10 +156,30 @@ def _log(analysis: Analysis, ops: Sequence[LoggedOp]) -> str | None:
     return inputs[ops[0].facts.ref.input if ops else 0].path
 
 
-def _materials(ops: Sequence[PlanOp]) -> tuple[Material, ...]:
-    """What the inputs of the ops that can run come from."""
+def _materials(ops: Sequence[PlanOp], dumped: int) -> tuple[Material, ...]:
+    """What the inputs of the ops that can run come from; ops from ``dumped`` on are FlashInfer's."""
     found: dict[Material, None] = {}
     for op in ops:
         for tensor in op.tensors() if op.why_not is None else []:
-            found["capture" if tensor.fidelity == "recorded" else "types"] = None
+            found[_material(tensor, from_flashinfer=op.number >= dumped)] = None
     return tuple(found)
+
+
+def _material(tensor: PlanTensor, *, from_flashinfer: bool) -> Material:
+    if from_flashinfer:
+        return "flashinfer_dump"
+    if tensor.file is not None:
+        return "aoti_dump" if tensor.file.endswith(".pt") else "capture"
+    printed = tensor.values is not None or tensor.mean is not None
+    return "printed_values" if printed else "types"
+
+
+def _notes(ops: Sequence[LoggedOp], dumped: Dumped) -> list[str]:
+    notes = []
+    if not ops and not dumped:
+        notes.append(_NO_WINDOW)
+    if ops and dumped:
+        notes.append("the dumped calls stand behind the ops of the log: neither tells their common order")
+    if dumped.left_out:
+        notes.append(f"{dumped.left_out} earlier dumped calls were left out")
+    return notes

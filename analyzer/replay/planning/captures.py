@@ -26,13 +26,18 @@ _BLOCK = "[RECORD] OPS "  # the line before the ops of one process
 
 
 class SavedTensor(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says about one tensor. ``key`` null = its values are not in the file."""
+    """What a file says about one tensor.
+
+    ``file`` null = its values were not kept; ``key`` null = the file is this one tensor. ``stride`` null =
+    contiguous.
+    """
 
     shape: tuple[int, ...]
     dtype: str
     device: str | None = None
     low: int | None = None
     high: int | None = None
+    stride: tuple[int, ...] | None = None
     file: str | None = None
     key: str | None = None
 
@@ -73,6 +78,7 @@ class Captures:
                     self._files[int(ident)][int(pid)] = path
 
     def __bool__(self) -> bool:
+        """Whether there are any."""
         return bool(self._files)
 
     def inputs(self, name: str, ident: int | None, pid: int | None) -> dict[str, SavedTensor]:
@@ -121,7 +127,7 @@ def with_saved(tensor: PlanTensor, saved: SavedTensor | None) -> PlanTensor:
         low=tensor.low if saved.low is None else saved.low,
         high=tensor.high if saved.high is None else saved.high,
     )
-    if saved.key is not None:
+    if saved.file is not None:
         return msgspec.structs.replace(told, fidelity="recorded", file=saved.file, key=saved.key)
     if told.low is not None and told.high is not None:
         return msgspec.structs.replace(told, fidelity="statistics")
