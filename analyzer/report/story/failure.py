@@ -63,6 +63,7 @@ BELIEF = {
     "exact": "The place it names is where it happened",
     "late": "The place it names is only where the fault was met; it happened earlier",
 }
+HAPPENED = {"likely": "Happened, likely, at: ", "ranked": "Cannot be told; first of the ranking: "}
 NO_YEAR = 1970  # where clocks without a date or a year begin
 Event = tuple[tuple[int, int], str | None, str, tuple[Part, ...], tuple[Cite, ...], bool]
 
@@ -212,6 +213,7 @@ def _happened(scene: Scene, root: Fault) -> Sentence:
     accused, window = accused_of(scene.result), scene.result.window
     head = strong("Happened at: ")
     if accused is not None:
+        head = strong(HAPPENED.get(scene.result.conclusion.confidence, "Happened at: "))
         made = (words(", made at "), code(frame_text(accused.source[0]))) if accused.source else ()
         share = "" if accused.share >= 0.995 else f", {percent(accused.share)} of the suspicion"
         cites = cite_op(accused.op) or (cite_fault(root),)
