@@ -52,7 +52,13 @@ def plan_torch_op(op: LoggedOp, number: int, saved: Mapping[str, SavedTensor]) -
         number: Its place in the plan.
         saved: Its saved inputs.
     """
-    plan = PlanOp(number=number, name=op.name, executor="torch", call=op.name, overload=op.detail("overload"))
+    plan = PlanOp(
+        number=number,
+        name=op.name,
+        executor="torch",
+        call=op.name,
+        overload=op.detail("overload") or "default",
+    )
     reason = _why_not_called(op)
     if reason is not None:
         return msgspec.structs.replace(plan, why_not=reason)

@@ -41,21 +41,22 @@ class LoggedOp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ops_of_window(analysis: Analysis) -> list[LoggedOp]:
-    """The outer ops of the window; without one the suspects, or the lines asked for with ``--window``.
+    """The outer ops of the window; without one those of the lines asked for, or the suspects.
 
     An exact report has no window: its suspect is the op. A suspect that no op record tells (an error text
     names it) has no line of its own.
     """
     result = analysis.result
-    refs = result.window.ops if result.window else [one.op for one in result.suspects]
+    asked = analysis.options.window if result.window is None else None
+    refs = result.window.ops if result.window else [] if asked else [one.op for one in result.suspects]
     ranks = {_key(one.op): one.rank for one in result.suspects if one.op.line is not None}
     found: list[LoggedOp] = []
     for source, process in dict.fromkeys((one.input, one.process) for one in refs if one.line is not None):
         lines = {one.line for one in refs if (one.input, one.process) == (source, process) and one.line}
         own = (pl.col("source") == source) & (pl.col("process") == process)
         found.extend(_logged(analysis, analysis.timeline.ops.filter(own), lines))
-    if not refs and analysis.options.window is not None:
-        found.extend(_asked_for(analysis, *analysis.options.window))
+    if asked is not None:
+        found.extend(_asked_for(analysis, *asked))
     ranked = [msgspec.structs.replace(one, suspect=ranks.get(_key(one.facts.ref))) for one in found]
     return ranked + [_unlogged(one) for one in result.suspects if one.op.line is None]
 
