@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,17 @@ import msgspec
 import typer
 
 from analyzer.cli.output import columns, progress, size_of, use_color, write_stdout
+from analyzer.cli.replay_options import (
+    CustomExtensions,
+    Device,
+    PlanFile,
+    Python,
+    ReplayInputs,
+    ReplayWanted,
+    ReproFile,
+    SavePlan,
+    UserOps,
+)
 from analyzer.errors import ReplaySetupError, StrictLossError, UsageError
 from analyzer.pipeline import Analysis, Options, open_analysis
 from analyzer.report.request import ReportKind
@@ -35,6 +47,10 @@ class Reports(msgspec.Struct, frozen=True, kw_only=True):
     redact: bool
     timeline_csv: Path | None
     timeline_parquet: Path | None
+
+    def any(self) -> bool:
+        """Whether any file is to be written."""
+        return bool(self.paths or self.timeline_csv or self.timeline_parquet)
 
 
 def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
@@ -64,11 +80,20 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         bool, typer.Option("--redact", help="Replace names, hosts, paths and request texts in reports.")
     ] = False,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Run the program after -- again, blocking, to confirm it.")
+        bool,
+        typer.Option("--replay", help="Execute the window again: the program after --, else its ops."),
     ] = False,
     deadline: Annotated[
         float, typer.Option(min=1.0, metavar="SECONDS", help="Longest attempt of a replay.")
     ] = 600.0,
+    replay_inputs: ReplayInputs = None,
+    plan: PlanFile = None,
+    save_plan: SavePlan = None,
+    user_ops: UserOps = None,
+    custom_extensions: CustomExtensions = None,
+    repro: ReproFile = None,
+    python: Python = None,
+    device: Device = None,
     window: Annotated[
         str | None, typer.Option(metavar="FIRST:LAST", help="Lines to take as the window.")
     ] = None,
@@ -87,11 +112,24 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         timeline_csv=timeline_csv,
         timeline_parquet=timeline_parquet,
     )
-    program: list[str] = context.obj or []
-    if program and not replay:
-        raise UsageError("a program after -- is for --replay (or for trace-analyze record)")
+    again = ReplayWanted(
+        program=tuple(context.obj or ()),
+        deadline_s=deadline,
+        quiet=quiet,
+        inputs=tuple(replay_inputs or ()),
+        plan=plan,
+        save_plan=save_plan,
+        user_ops=user_ops,
+        custom_extensions=tuple(custom_extensions or ()),
+        repro=repro,
+        python=python or sys.executable,
+        device=device,
+    )
+    again.check(replay=replay)
     if not logs:
-        result = _replay_of_last(program, replay=replay, deadline_s=deadline, quiet=quiet)
+        if timeline or wanted.any():
+            raise UsageError("give the log for --timeline and files: they are made of its lines")
+        result = _replay_of_last(again, replay=replay)
         write_stdout(_text(result, output, top, width))
         return _exit(result, check=check, strict=strict)
     with progress(size_of(logs), quiet=quiet) as tell:
@@ -99,7 +137,7 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
             ir=tuple(ir or ()), profile=profile, window=parse_window(window), process=process, progress=tell
         )
         with open_analysis(logs, options) as opened:
-            analysis = _after(opened, logs, program, replay=replay, deadline_s=deadline, quiet=quiet)
+            analysis = _after(opened, logs, again, replay=replay)
             result = analysis.result
             if analysis.joined is not None and not analysis.joined.matches and not quiet:
                 typer.echo(f"trace-analyze: {analysis.joined.text}", err=True)
@@ -109,24 +147,22 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     return _exit(result, check=check, strict=strict)
 
 
-def _replay_of_last(program: list[str], *, replay: bool, deadline_s: float, quiet: bool) -> Result:
+def _replay_of_last(again: ReplayWanted, *, replay: bool) -> Result:
     if not replay:
         raise UsageError("give a log file, or - for standard input")
-    from analyzer.cli.replay import last_result, replayed
+    from analyzer.cli.replay import replayed_last
 
-    return replayed([], last_result(), program, deadline_s, quiet=quiet)
+    return replayed_last(again)
 
 
-def _after(
-    analysis: Analysis, logs: list[str], program: list[str], *, replay: bool, deadline_s: float, quiet: bool
-) -> Analysis:
+def _after(analysis: Analysis, logs: list[str], again: ReplayWanted, *, replay: bool) -> Analysis:
     """Replay the window if asked to; else keep the analysis for a later ``--replay``."""
     from analyzer.cli.replay import remember, replayed
 
     if not replay:
-        remember(logs, analysis.result)
+        remember(logs, analysis)
         return analysis
-    result = replayed(logs, analysis.result, program, deadline_s, quiet=quiet)
+    result = replayed(analysis, logs, again)
     return msgspec.structs.replace(analysis, result=result)
 
 
@@ -159,14 +195,19 @@ def _timeline_text(analysis: Analysis, width: int | None) -> bytes:
     ops = analysis.timeline.ops
     if ops.is_empty():
         raise UsageError("--timeline: the inputs hold no op records")
+    result = analysis.result
     shown = render_timeline(
         op_totals(ops),
         step_times(ops),
-        analysis.result.timeline.timing_basis,
+        result.timeline.timing_basis,
         width=columns(width),
         color=use_color(),
         note=analysis.joined.text if analysis.joined is not None else None,
     )
+    if result.replay is not None and result.replay.ops:
+        from analyzer.report.replayed import render_replayed
+
+        shown += render_replayed(result.replay, width=columns(width), color=use_color())
     return shown.encode("utf-8", errors="replace")
 
 

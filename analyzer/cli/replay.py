@@ -10,60 +10,77 @@ from pathlib import Path
 import msgspec
 import typer
 
+from analyzer.cli.op_replay import plan_for, reopened, run_plan
+from analyzer.cli.replay_options import ReplayWanted
+from analyzer.pipeline import Analysis, Options
 from analyzer.replay.program import replay_program
 from analyzer.replay.report import ReplayReport
-from analyzer.replay.state import LastAnalysis, command_for, load_last, replay_folder, save_last
+from analyzer.replay.state import load_last, replay_folder, save_last
 from analyzer.schema import Result
 
 
-def remember(logs: Sequence[str], result: Result) -> None:
+def remember(logs: Sequence[str], analysis: Analysis) -> None:
     """Keep the analysis for a later ``trace-analyze --replay`` in this directory; a failure harms nothing."""
-    save_last(Path.cwd(), logs, result)
+    save_last(Path.cwd(), logs, analysis.result, options=analysis.options)
 
 
-def last_result() -> Result:
-    """The last analysis made in this directory.
-
-    Raises:
-        ReplaySetupError: There is none.
-    """
-    return load_last(Path.cwd()).result
-
-
-def replayed(
-    logs: Sequence[str], result: Result, program: Sequence[str], deadline_s: float, *, quiet: bool
-) -> Result:
-    """The result with the replay in it.
+def replayed(analysis: Analysis, logs: Sequence[str], wanted: ReplayWanted) -> Result:
+    """The result of this call's inputs with the replay in it.
 
     Args:
-        logs: Inputs of this call; empty = the last analysis of this directory goes on.
-        result: The analysis.
-        program: What stood after ``--``; empty = the program replayed here before.
-        deadline_s: Of each attempt.
-        quiet: No progress on standard error.
+        analysis: Open.
+        logs: The inputs as given.
+        wanted: A program, or the options of an op replay.
 
     Raises:
-        ReplaySetupError: There is neither a program nor other material.
+        ReplaySetupError: There is neither a program nor anything in the log that can be executed.
     """
-    from analyzer.replay.attempts import ReplayOptions
+    result = analysis.result
+    save_last(Path.cwd(), logs, result, wanted.program or None, analysis.options)
+    if wanted.program:
+        return with_replay(result, _run_program(result, wanted.program, wanted))
+    plan = plan_for(analysis, wanted)
+    with _progress(quiet=wanted.quiet) as tell:
+        return with_replay(result, run_plan(result, plan, wanted, tell))
 
+
+def replayed_last(wanted: ReplayWanted) -> Result:
+    """The last analysis of this directory with a replay in it.
+
+    Of the program given, or replayed here before; else of the ops in its inputs.
+
+    Raises:
+        ReplaySetupError: No analysis was made here, its inputs are gone, or nothing in them can be executed.
+    """
     here = Path.cwd()
-    last = LastAnalysis(cwd=str(here), inputs=list(logs), result=result) if logs else load_last(here)
-    command = command_for(last, program)
-    if not logs and not quiet:
+    last = load_last(here)
+    command = () if wanted.of_ops() else wanted.program or last.command
+    if not wanted.quiet:
         names = ", ".join(last.inputs)
         typer.echo(f"trace-analyze: replaying the window of {names}, analysed here last", err=True)
-    save_last(here, last.inputs, result, command)
-    with _progress(quiet=quiet) as tell:
-        options = ReplayOptions(folder=replay_folder(here), deadline_s=deadline_s, progress=tell)
-        report = replay_program(result, command, options)
-    return with_replay(result, report)
+    if command:
+        options = Options(ir=tuple(map(Path, last.ir)), window=last.window, process=last.process)
+        save_last(here, last.inputs, last.result, command, options)
+        return with_replay(last.result, _run_program(last.result, command, wanted))
+    result, plan = reopened(last, wanted)
+    with _progress(quiet=wanted.quiet) as tell:
+        return with_replay(result, run_plan(result, plan, wanted, tell))
+
+
+def _run_program(result: Result, command: Sequence[str], wanted: ReplayWanted) -> ReplayReport:
+    from analyzer.replay.attempts import ReplayOptions
+
+    with _progress(quiet=wanted.quiet) as tell:
+        folder = replay_folder(Path.cwd())
+        options = ReplayOptions(folder=folder, deadline_s=wanted.deadline_s, progress=tell)
+        return replay_program(result, command, options)
 
 
 def with_replay(result: Result, report: ReplayReport) -> Result:
     """Put a replay into a result: only a confirmed op of the same failure raises the confidence."""
     conclusion = result.conclusion
-    if report.verdict == "confirmed" and (other := _other_failure(result, report)):
+    of_program = report.kind == "program"  # single ops are judged with what is known of each
+    if of_program and report.verdict == "confirmed" and (other := _other_failure(result, report)):
         told = f"{report.statement}; {other}"
         report = msgspec.structs.replace(report, verdict="confirmed_other_op", statement=told)
     if report.verdict == "confirmed" and (conclusion.suspect is None or conclusion.confidence != "proven"):

@@ -12,6 +12,7 @@ import msgspec
 import platformdirs
 
 from analyzer.errors import ReplaySetupError
+from analyzer.pipeline import Options
 from analyzer.schema import Result, Value
 
 _APPLICATION = "trace-analyze"
@@ -20,13 +21,17 @@ _APPLICATION = "trace-analyze"
 class LastAnalysis(Value):
     """What ``trace-analyze --replay`` alone goes on with. Paths are absolute; ``-`` stays.
 
-    ``command``: the program of the last replay in this directory; empty = there was none.
+    ``command``: the program of the last replay in this directory; empty = there was none. ``ir``, ``window``
+    and ``process`` as the analysis was asked for.
     """
 
     cwd: str
     inputs: list[str]
     result: Result
     command: tuple[str, ...] = ()
+    ir: tuple[str, ...] = ()
+    window: tuple[int, int] | None = None
+    process: str | None = None
 
 
 def state_folder() -> Path:
@@ -39,7 +44,13 @@ def replay_folder(cwd: Path) -> Path:
     return state_folder() / "replay" / _key(cwd)
 
 
-def save_last(cwd: Path, inputs: Sequence[str], result: Result, command: Sequence[str] | None = None) -> bool:
+def save_last(
+    cwd: Path,
+    inputs: Sequence[str],
+    result: Result,
+    command: Sequence[str] | None = None,
+    options: Options | None = None,
+) -> bool:
     """Keep an analysis. False = the state directory cannot be written, which harms nothing else.
 
     Args:
@@ -47,12 +58,18 @@ def save_last(cwd: Path, inputs: Sequence[str], result: Result, command: Sequenc
         inputs: As given.
         result: The analysis.
         command: The replayed program; null = keep the one before.
+        options: Of the analysis; null = the defaults.
     """
     if command is None:
         before = _read(cwd)
         command = before.command if before else ()
+    options = options or Options()
     absolute = [path if path == "-" else str((cwd / path).absolute()) for path in inputs]
-    last = LastAnalysis(cwd=str(cwd), inputs=absolute, result=result, command=tuple(command))
+    last = LastAnalysis(
+        cwd=str(cwd), inputs=absolute, result=result, command=tuple(command),
+        ir=tuple(str((cwd / path).absolute()) for path in options.ir), window=options.window,
+        process=options.process,
+    )  # fmt: skip
     try:
         _write(_file(cwd), msgspec.json.encode(last))
     except OSError:
@@ -75,19 +92,15 @@ def load_last(cwd: Path) -> LastAnalysis:
     return last
 
 
-def command_for(last: LastAnalysis, given: Sequence[str]) -> list[str]:
-    """The program to replay: the one given, else the one replayed here before.
-
-    Raises:
-        ReplaySetupError: There is neither, and no captured material either.
-    """
-    if given or last.command:
-        return list(given or last.command)
-    log = last.inputs[0] if last.inputs else "serve.log"
-    raise ReplaySetupError(
-        "nothing to replay: the log alone has no code and no tensors. Give the program that wrote it: "
-        f"trace-analyze {log} --replay -- python serve.py; or record a run first: "
-        "trace-analyze record -o serve.log -- python serve.py"
+def nothing_to_replay(inputs: Sequence[str], why: Sequence[str]) -> ReplaySetupError:
+    """Says exactly what to give. ``why``: what keeps single ops from being executed."""
+    log = inputs[0] if inputs else "serve.log"
+    told = f" ({'; '.join(why)})" if why else ""
+    return ReplaySetupError(
+        f"nothing to replay: the log alone has no code and no tensors{told}. Give the program that wrote it: "
+        f"trace-analyze {log} --replay -- python serve.py; or record a run with its inputs first: "
+        "trace-analyze record --for torch -o serve.log -- python serve.py; or give dumped tensors "
+        "(--replay-inputs PATH) or the shapes of a MAX graph (--ir PATH)"
     )
 
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from analyzer.replay_result import ReplayAttempt
+from analyzer.report.replayed import replayed_text
 from analyzer.report.story.replayed import FIDELITY_WORDS, OUTCOME_WORDS, RUNG_WORDS
 from analyzer.report.story.telling import kind_words
 from analyzer.report.terminal_rows import Row, count_of, heading, joined, named, place_of, say
@@ -177,14 +178,18 @@ def _replay(result: Result) -> Iterator[Row]:
         yield Row(text=say(_attempt(one)), hang="  ", fit="cut")
     if replay.folder is not None:
         yield Row(text=say(f"outputs of the attempts: {replay.folder}"), hang="  ")
-    if replay.fidelity is not None:
+    executed = replayed_text(replay)
+    if executed is not None:
+        yield Row(text=say(executed), hang="  ")
+    elif replay.fidelity is not None:
         yield Row(text=say(f"inputs: {FIDELITY_WORDS[replay.fidelity]}"), hang="  ")
     for text in replay.rules_out:
         yield Row(text=say(f"rules out {text}"), hang="  ")
     for text in replay.skipped:
         yield Row(text=say(f"not tried: {text}"), hang="  ")
     if replay.repro is not None:
-        yield Row(text=say(f"fails by itself: {replay.repro}"), hang="  ")
+        told = "program to run" if replay.repro_verified is False else "fails by itself"
+        yield Row(text=say(f"{told}: {replay.repro}"), hang="  ")
 
 
 def _attempt(one: ReplayAttempt) -> str:

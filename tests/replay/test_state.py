@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.errors import ReplaySetupError
+from analyzer.pipeline import Options
 from analyzer.replay import state
 from tests.replay.results import log
 
@@ -31,17 +32,27 @@ def test_the_program_of_the_last_replay_is_remembered_over_new_analyses(tmp_path
     state.save_last(tmp_path, ["a.log"], log(), ["python", "serve.py"])
     state.save_last(tmp_path, ["b.log"], log())
     last = state.load_last(tmp_path)
-    assert state.command_for(last, []) == ["python", "serve.py"]
-    assert state.command_for(last, ["python", "other.py"]) == ["python", "other.py"]
+    assert last.command == ("python", "serve.py")
 
 
-def test_without_program_and_material_the_error_says_exactly_what_to_give(tmp_path: Path) -> None:
-    state.save_last(tmp_path, ["serve.log"], log())
-    with pytest.raises(ReplaySetupError) as caught:
-        state.command_for(state.load_last(tmp_path), [])
-    assert caught.value.exit_code == 5
-    assert f"trace-analyze {tmp_path}/serve.log --replay -- python serve.py" in str(caught.value)
-    assert "trace-analyze record" in str(caught.value)
+def test_how_the_analysis_was_asked_for_is_remembered(tmp_path: Path) -> None:
+    options = Options(ir=(Path("decoder.mojo"),), window=(3, 9), process="rank0")
+    state.save_last(tmp_path, ["serve.log"], log(), options=options)
+    last = state.load_last(tmp_path)
+    assert (last.ir, last.window, last.process) == ((str(tmp_path / "decoder.mojo"),), (3, 9), "rank0")
+
+
+def test_nothing_to_replay_says_exactly_what_to_give() -> None:
+    error = state.nothing_to_replay(["serve.log"], ["matmul: no operands"])
+    assert error.exit_code == 5
+    for part in (
+        "matmul: no operands",
+        "trace-analyze serve.log --replay -- python serve.py",
+        "trace-analyze record --for torch",
+        "--replay-inputs",
+        "--ir",
+    ):
+        assert part in str(error)
 
 
 def test_a_state_file_of_another_version_counts_as_none(tmp_path: Path) -> None:

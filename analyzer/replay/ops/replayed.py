@@ -21,6 +21,8 @@ def replayed_ops(search: Search) -> tuple[ReplayedOp, ...]:
     attempts = search.attempts
     for trial, finding in zip(attempts.trials, attempts.findings, strict=True):
         for number, duration_ns, on_device in finding.sound:
+            if number in trial.valid:
+                continue  # with other values than those of the window
             sound.add(number)
             if duration_ns is not None:
                 times.setdefault(number, []).append((duration_ns, on_device))

@@ -88,11 +88,17 @@ def decide_ops(search: Search) -> Decision:
 
 def not_replayable(plan: Plan, left_out: dict[int, str] | None = None) -> Decision:
     """No op can be executed: for each why, and what to record."""
-    reasons = {op.number: op.why_not for op in plan.ops if op.why_not is not None} | (left_out or {})
-    told = numbers_by_reason(reasons, plan) or ["the log has no op that a window could be made of"]
-    more = [f"and {len(told) - REASONS_SHOWN} more reasons"] if len(told) > REASONS_SHOWN else []
-    text = "; ".join(["no op of the window can be executed by itself", *told[:REASONS_SHOWN], *more])
+    told = reasons(plan, left_out) or ["the log has no op that a window could be made of"]
+    text = "; ".join(["no op of the window can be executed by itself", *told])
     return Decision(verdict="not_replayable", statement=f"{text}. {what_to_record()}")
+
+
+def reasons(plan: Plan, left_out: dict[int, str] | None = None) -> list[str]:
+    """Why ops cannot be executed, one sentence a reason."""
+    known = {op.number: op.why_not for op in plan.ops if op.why_not is not None} | (left_out or {})
+    told = numbers_by_reason(known, plan)
+    more = [f"and {len(told) - REASONS_SHOWN} more reasons"] if len(told) > REASONS_SHOWN else []
+    return [*told[:REASONS_SHOWN], *more]
 
 
 def what_to_record() -> str:

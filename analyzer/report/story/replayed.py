@@ -224,6 +224,7 @@ def _limits(scene: Scene, done: Replay) -> Iterator[Sentence]:
     if done.shrunk_to is not None:
         yield replayed(strong("Smallest failing list: "), f"{counted(len(done.shrunk_to), 'op')}.")
     if done.repro is not None:
-        yield replayed(strong("Program that fails by itself: "), code(done.repro), ".")
+        alike = "Program that fails by itself: " if done.repro_verified is not False else "Program: "
+        yield replayed(strong(alike), code(done.repro), ".")
     if done.interrupted:
         yield gap("The replay was interrupted: later attempts are missing.")

@@ -1,0 +1,92 @@
+"""Options of ``--replay``, and what they come to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from analyzer.errors import UsageError
+
+ReplayInputs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="PATH",
+        help="Tensors for a replay: inputs saved by record, AOTInductor or FlashInfer dumps.",
+    ),
+]
+PlanFile = Annotated[
+    Path | None, typer.Option("--plan", metavar="FILE", help="Replay this plan (as saved, or edited).")
+]
+SavePlan = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the plan of the op replay, then replay it.")
+]
+UserOps = Annotated[
+    Path | None, typer.Option("--ops", metavar="MY_OPS.PY", help="Functions that execute ops of the log.")
+]
+CustomExtensions = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="PATH", help="Custom ops: a MAX kernel package, a library of PyTorch ops."),
+]
+ReproFile = Annotated[
+    Path | None,
+    typer.Option("--repro", metavar="FILE", help="Write the confirmed op as a program that fails alike."),
+]
+Python = Annotated[
+    str | None, typer.Option("--python", metavar="PATH", help="Interpreter with torch or max; default: ours.")
+]
+Device = Annotated[
+    str | None, typer.Option(metavar="cpu|cuda:0", help="Where to replay ops; default: as in the log.")
+]
+
+
+class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a replay is asked for. ``program``: what stood after ``--``. The rest is of an op replay."""
+
+    program: tuple[str, ...]
+    deadline_s: float
+    quiet: bool
+    inputs: tuple[Path, ...] = ()
+    plan: Path | None = None
+    save_plan: Path | None = None
+    user_ops: Path | None = None
+    custom_extensions: tuple[Path, ...] = ()
+    repro: Path | None = None
+    python: str = sys.executable
+    device: str | None = None
+
+    def of_ops(self) -> list[str]:
+        """The options given that only an op replay has."""
+        given = {
+            "--replay-inputs": self.inputs,
+            "--plan": self.plan,
+            "--save-plan": self.save_plan,
+            "--ops": self.user_ops,
+            "--custom-extensions": self.custom_extensions,
+            "--repro": self.repro,
+            "--python": self.python if self.python != sys.executable else None,
+            "--device": self.device,
+        }
+        return [name for name, value in given.items() if value]
+
+    def check(self, *, replay: bool) -> None:
+        """Refuse a call that makes no sense.
+
+        Raises:
+            UsageError: A program or an option without ``--replay``, or both of them, or a missing file.
+        """
+        if self.program and not replay:
+            raise UsageError("a program after -- is for --replay (or for trace-analyze record)")
+        options = self.of_ops()
+        if options and not replay:
+            raise UsageError(f"{options[0]} is for --replay")
+        if options and self.program:
+            raise UsageError(
+                f"{options[0]} is for replaying single ops; a program after -- runs whole: give one of them"
+            )
+        for name, path in [("--ops", self.user_ops), *(("--replay-inputs", one) for one in self.inputs)]:
+            if path is not None and not path.exists():
+                raise UsageError(f"{name} {path}: no such file")
