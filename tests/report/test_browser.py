@@ -25,7 +25,7 @@ from analyzer.report import html, pictures
 from analyzer.report.request import ReportContext, StepSpan, WindowOp
 from analyzer.report.sections import tell
 from analyzer.schema import OpTotal, Result
-from tests.report import results, stories
+from tests.report import replays, results, stories
 
 pytestmark = pytest.mark.heavy
 
@@ -37,7 +37,19 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-sync",
 )
-PAGES = ("late", "proven", "undecided", "clean", "losses", "timed", "hostile", "sample", "lanes")
+PAGES = (
+    "late",
+    "proven",
+    "undecided",
+    "clean",
+    "losses",
+    "timed",
+    "hostile",
+    "sample",
+    "lanes",
+    "program",
+    "ops",
+)
 SAMPLE = "max_ops/paged_async"
 SERIOUS = frozenset({"serious", "critical"})
 
@@ -77,6 +89,9 @@ def page(name: str) -> str:
         payload = "".join(stories.HOSTILE)
         hostile = stories.changed(results.late(), lambda text: f"{payload}{text}")
         return html.render(tell(hostile, stories.hostile_context(payload)))
+    if name in {"program", "ops"}:
+        made = replays.of_program() if name == "program" else replays.of_ops()
+        return html.render(tell(made, ReportContext()))
     context = stories.context_of([[f"line {n}" for n in range(7000)]] * 2)
     if name == "timed":
         steps = tuple(

@@ -100,7 +100,9 @@ def test_late_report_is_told_apart_from_the_place_where_it_happened() -> None:
     text = words(told(results.late()))
     assert "Reported at: /srv/app/max_steps.py:50 in main." in text
     assert "Trust: late. The place it names is only where the fault was met; it happened earlier" in text
-    assert "Happened, likely, at: custom__paged_lookup (id 302, step 9), made at srv/app/max_steps.py:30" in text
+    assert (
+        "Happened, likely, at: custom__paged_lookup (id 302, step 9), made at srv/app/max_steps.py:30" in text
+    )
     assert "Step 8 is the last step shown to be sound" in text
 
 
