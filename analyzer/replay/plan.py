@@ -72,10 +72,10 @@ class PlanOp(Value):
     ``call``: what is executed: ``aten::index_select`` with ``overload`` (torch), ``mo.matmul`` or
     ``custom::paged_lookup`` (max), the name of a function (user). A fused op is executed as its ``parts``
     (calls, innermost first), each fed by the one before. ``arguments``: what a schema has besides is at its
-    default, or None where it has none: a recorded log leaves out None. ``stand_in``: the call does the same to the
-    indices but is other code than the kernel of the log (null = the op itself). ``log_id``, ``line``: of
-    its launch. ``suspect``: its rank among the suspects (null = none). ``why_not``: why it cannot be
-    executed (null = it can).
+    default, or None where it has none (a recorded log leaves out None). ``stand_in``: the call does the same
+    to the indices but is other code than the kernel of the log (null = the op itself). ``log_id``,
+    ``line``: of its launch. ``suspect``: its rank among the suspects (null = none). ``why_not``: why it
+    cannot be executed (null = it can).
     """
 
     number: int
