@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 import msgspec
 
@@ -23,10 +24,15 @@ DTYPES = frozenset({
     "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
 })  # fmt: skip
 _TENSOR = re.compile(r"((?:[0-9]+x)*)([a-z][a-z0-9_]*)")
-_OF_TENSOR = (".strides", ".min", ".max")
+_OF_TENSOR = (".strides", ".min", ".max", ".from")
 _NOT_OPERANDS = frozenset({"overload", "capture"})
 _NOT_REBUILT = frozenset({"generator"})  # a random op draws other numbers anyway
 _CUTS = frozenset({60, MAX_VALUE})  # a value of this length may have been cut (60: the first logs)
+_OF_DOMAIN = frozenset({
+    "multinomial", "bernoulli", "binomial", "poisson", "binary_cross_entropy", "assert_async", "cholesky",
+    "linalg_cholesky", "linalg_cholesky_ex",
+})  # fmt: skip
+_DOMAIN = "what the op allows (probabilities, a positive definite matrix)"
 _COLLECTIVES = ("c10d::", "_c10d_functional::", "c10d_functional::")
 _EMPTY = "_"  # how the recorder writes an empty list or text
 
@@ -63,7 +69,7 @@ def plan_torch_op(op: LoggedOp, number: int, saved: Mapping[str, SavedTensor]) -
     if reason is not None:
         return msgspec.structs.replace(plan, why_not=reason)
     call = _take_apart(op)
-    reason = _why_not_rebuilt(call)
+    reason = _why_not_rebuilt(call) or _why_not_made(op.name, call)
     if reason is not None:
         return msgspec.structs.replace(plan, why_not=reason)
     extents = find_extents(op.name, operands_of(call.tensors, call.texts))
@@ -106,6 +112,14 @@ def _why_not_rebuilt(call: _Call) -> str | None:
             return f"{name} is an object that a log cannot hold ({text})"
     deep = next((name for name in call.tensors if name.count(".") > 1), None)
     return f"{deep} stands in a list of lists: which ones were empty is not in the log" if deep else None
+
+
+def _why_not_made(name: str, call: _Call) -> str | None:
+    """Of floats no values are recorded, and these ops refuse what is not in their domain."""
+    if name.rpartition("::")[2].strip("_") not in _OF_DOMAIN:
+        return None
+    floats = [one for one, tensor in call.tensors.items() if tensor.dtype.startswith(("float", "bfloat"))]
+    return f"{floats[0]} must hold {_DOMAIN}; its values are not in the log" if floats else None
 
 
 def _take_apart(op: LoggedOp) -> _Call:
@@ -185,7 +199,23 @@ def _arguments(
 
 
 def text_argument(name: str, text: str) -> PlanArgument:
-    """A value that is no tensor, as printed; an empty list has no text."""
+    """A value that is no tensor: a number, else its text; an empty list has none."""
     if text == _EMPTY:
         return PlanArgument(name=name, value=[])
-    return PlanArgument(name=name, text=text)
+    number = _number(text)
+    return PlanArgument(name=name, text=text) if number is None else PlanArgument(name=name, value=number)
+
+
+def _number(text: str) -> int | float | None:
+    """A number as one, so that it also serves where the schema wants a tensor (``x * 0.5``).
+
+    Null = it is none, or none that JSON can hold.
+    """
+    try:
+        return whole if -(1 << 63) <= (whole := int(text)) < 1 << 63 else None
+    except ValueError:
+        pass
+    try:
+        return real if isfinite(real := float(text)) else None
+    except ValueError:
+        return None
