@@ -63,7 +63,7 @@ class TorchSide:
         torch = self._torch
         length = 1 + sum((size - 1) * step for size, step in zip(shape, stride))  # noqa: B905  (Python 3.9)
         if length == math.prod(shape) and _is_row_major(shape, stride):
-            return flat.reshape(shape).to(device)
+            return flat.to(device).as_strided(shape, stride)
         width = flat.element_size()
         buffer = torch.zeros(length * width, dtype=torch.uint8).view(flat.dtype)
         if _shares_places(shape, stride):
