@@ -90,6 +90,7 @@ _RENAMED = {
     "xor": "logical_xor",
     "not": "logical_not",
     "neg": "negate",
+    "negative": "negate",
     "isqrt": "rsqrt",
     "reduce.log_softmax": "logsoftmax",
     "eq": "equal",
@@ -105,6 +106,13 @@ _RENAMED = {
 
 def _reduced(name: str) -> _Call:
     return lambda ops, part: getattr(ops, name)(part.operands[0], axis=part.axis())
+
+
+def _data_first(part: GraphPart) -> list[Any]:
+    """Data, then indices. Inside of a fused op the result before, which stands first, can be the indices."""
+    first, second = part.operands
+    swapped = first.dtype.is_integral() and second.dtype.is_float()
+    return [second, first] if swapped else [first, second]
 
 
 def _scattered(name: str) -> _Call:
@@ -180,8 +188,8 @@ _CALLS: Mapping[str, tuple[int | None, _Call]] = {
     "softmax": (1, lambda ops, part: ops.softmax(part.operands[0], axis=part.axis())),
     "matmul": (2, _matmul),
     "batch_matmul": (2, _matmul),
-    "gather": (2, lambda ops, part: ops.gather(*part.operands, axis=part.axis(0))),
-    "gather_nd": (2, lambda ops, part: ops.gather_nd(*part.operands)),
+    "gather": (2, lambda ops, part: ops.gather(*_data_first(part), axis=part.axis(0))),
+    "gather_nd": (2, lambda ops, part: ops.gather_nd(*_data_first(part))),
     **{name: (3, _scattered(name)) for name in ("scatter", "scatter_add", "scatter_max", "scatter_min")},
     "scatter_nd": (3, lambda ops, part: ops.scatter_nd(*part.operands)),
     "layer_norm": (3, lambda ops, part: ops.layer_norm(*part.operands, epsilon=_epsilon(part))),

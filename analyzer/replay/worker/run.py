@@ -142,7 +142,7 @@ class Worker:
         """
         if name not in self._frameworks:
             try:
-                side = _load(name, self._job.device, self._note)
+                side = _load(name, self._job, self._note)
             except ImportError as error:
                 raise CannotRunError(f"{name} cannot be imported: {error}") from error
             self._frameworks[name] = side
@@ -189,11 +189,11 @@ class Worker:
         self._results = {place: one for place, one in self._results.items() if place in wanted}
 
 
-def _load(name: str, device: str | None, note: Callable[[str], None]) -> Framework:
+def _load(name: str, job: Job, note: Callable[[str], None]) -> Framework:
     if name == "max":
         from analyzer.replay.worker.max_side import MaxSide
 
-        return MaxSide(device, note)
+        return MaxSide(job.device, note)
     from analyzer.replay.worker.torch_side import TorchSide
 
-    return TorchSide(device, note)
+    return TorchSide(job.device, job.seed, note)

@@ -19,12 +19,14 @@ class TorchSide:
 
     Args:
         device: Where all of it goes (null = as recorded).
+        seed: Of what ops draw by chance.
         note: Told once what was executed elsewhere than recorded.
     """
 
-    def __init__(self, device: str | None, note: Callable[[str], None]) -> None:
+    def __init__(self, device: str | None, seed: int, note: Callable[[str], None]) -> None:
         import torch
 
+        torch.manual_seed(seed)  # initialises no device
         self._torch = torch
         self._device = device
         self._note = note

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.replay.worker.jobs import Ran, indices, op, run_worker, tensor
+from tests.replay.worker.jobs import Ran, indices, op, run_here, tensor
 
 T = tensor
 EXTENT_4 = T(5, dtype="int64", extent=4)
@@ -90,7 +90,7 @@ def test_every_family_runs_with_healthy_inputs(tmp_path: Path, device: str) -> N
         op(call, number, arguments=arguments, outputs=(T(*shape, device=device),))
         for number, (call, arguments, shape) in enumerate(HEALTHY)
     ]
-    ran = run_worker(tmp_path, ops, timing_runs=2)
+    ran = run_here(tmp_path, ops, timing_runs=2)
     assert ran.code == 0, ran.output
     assert not [(one.name, one.why) for one in ran.journal.of("skipped")]
     shapes = {one.number: (one.name, tuple(one.outputs[0].shape)) for one in ran.journal.of("done")}
@@ -98,7 +98,7 @@ def test_every_family_runs_with_healthy_inputs(tmp_path: Path, device: str) -> N
 
 
 def _run(folder: Path, call: str, arguments: dict[str, Any], **settings: Any) -> Ran:
-    return run_worker(folder, [op(call, arguments=arguments)], **settings)
+    return run_here(folder, [op(call, arguments=arguments)], **settings)
 
 
 BAD = indices(0, 4, extent=4)
@@ -139,7 +139,7 @@ def test_a_fused_op_runs_as_its_parts(tmp_path: Path) -> None:
         arguments=_named(T(8, 4), T(8, 4), T(1, 4)),
         outputs=(T(8, 4),),
     )
-    ran = run_worker(tmp_path, [fused])
+    ran = run_here(tmp_path, [fused])
     assert ran.code == 0, ran.output
     assert ran.first("done").outputs[0].shape == [8, 4]
 
@@ -148,11 +148,11 @@ def test_a_fused_lookup_finds_its_table_among_the_operands(tmp_path: Path) -> No
     """As in an Inductor kernel ``triton_poi_fused_add_embedding_0``, whose operands are in any order."""
     good = T(5, dtype="int64", extent=4)
     fused = op("triton", parts=("embedding", "add"), arguments=_named(T(5, 3), good, T(4, 3)))
-    ran = run_worker(tmp_path, [fused])
+    ran = run_here(tmp_path, [fused])
     assert ran.code == 0, ran.output
     bad = indices(0, 1, 2, 3, 4, extent=4)
     fused = op("triton", parts=("embedding", "add"), arguments=_named(T(5, 3), bad, T(4, 3)))
-    assert run_worker(tmp_path, [fused]).first("failed").error_type == "IndexError"
+    assert run_here(tmp_path, [fused]).first("failed").error_type == "IndexError"
 
 
 def test_shapes_that_do_not_fit_are_no_fault(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.replay.worker.jobs import Ran, indices, op, run_worker, tensor
+from tests.replay.worker.jobs import Ran, indices, op, run_here, tensor
 
 T = tensor
 
@@ -46,7 +46,7 @@ CALLS: list[tuple[str, dict[str, Any], tuple[list[int], str]]] = [
 
 def test_texts_of_a_log_are_read_by_the_schema(tmp_path: Path) -> None:
     ops = [op(call, number, arguments=arguments) for number, (call, arguments, _) in enumerate(CALLS)]
-    ran = run_worker(tmp_path, ops)
+    ran = run_here(tmp_path, ops)
     assert ran.code == 0, ran.output
     assert not [one.why for one in ran.journal.of("skipped")]
     done = [(one.outputs[0].shape, one.outputs[0].dtype) for one in ran.journal.of("done")]
@@ -54,7 +54,7 @@ def test_texts_of_a_log_are_read_by_the_schema(tmp_path: Path) -> None:
 
 
 def _one(folder: Path, call: str, **facts: Any) -> Ran:
-    return run_worker(folder, [op(call, **facts)])
+    return run_here(folder, [op(call, **facts)])
 
 
 def test_the_recorded_overload_is_called(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.replay.worker.jobs import Ran, indices, op, run_worker, tensor
+from tests.replay.worker.jobs import Ran, indices, op, run_here, tensor
 
 MINE = """
 import torch
@@ -41,7 +41,7 @@ def _torch() -> None:
 def _run(folder: Path, call: str, **arguments: Any) -> Ran:
     file = folder / "mine.py"
     file.write_text(MINE)
-    return run_worker(folder, [op(call, executor="user", arguments=arguments)], user_ops=str(file))
+    return run_here(folder, [op(call, executor="user", arguments=arguments)], user_ops=str(file))
 
 
 @pytest.mark.parametrize("call", ["lookup", "custom::paged_lookup"])
@@ -74,7 +74,7 @@ def test_arguments_that_it_does_not_take_are_said(tmp_path: Path) -> None:
 
 def test_a_function_that_nobody_wrote_is_skipped(tmp_path: Path) -> None:
     assert "mine.py has no other" in (_run(tmp_path, "other").first("skipped").why or "")
-    ran = run_worker(tmp_path, [op("other", executor="user")])
+    ran = run_here(tmp_path, [op("other", executor="user")])
     assert ran.first("skipped").why == "without a file of functions nothing executes other"
 
 
@@ -86,14 +86,14 @@ def test_a_dotted_path_is_imported(tmp_path: Path) -> None:
         "is_causal": "True",
     }
     path = "torch.nn.functional.scaled_dot_product_attention"
-    ran = run_worker(tmp_path, [op(path, executor="user", arguments=arguments)])
+    ran = run_here(tmp_path, [op(path, executor="user", arguments=arguments)])
     assert ran.first("done").outputs[0].shape == [2, 4, 8]
-    ran = run_worker(tmp_path, [op("no_such_package.decode.run", executor="user")])
+    ran = run_here(tmp_path, [op("no_such_package.decode.run", executor="user")])
     assert "no_such_package.decode.run" in (ran.first("skipped").why or "")
 
 
 def test_a_file_that_does_not_load_is_no_fault_of_an_op(tmp_path: Path) -> None:
     file = tmp_path / "broken.py"
     file.write_text("import no_such_package\n")
-    ran = run_worker(tmp_path, [op("f", executor="user")], user_ops=str(file))
+    ran = run_here(tmp_path, [op("f", executor="user")], user_ops=str(file))
     assert (ran.first("failed").why, ran.first("failed").error_type) == ("call", "ModuleNotFoundError")

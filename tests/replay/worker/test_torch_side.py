@@ -16,7 +16,7 @@ def side() -> Any:
     pytest.importorskip("torch")
     from analyzer.replay.worker.torch_side import TorchSide
 
-    return TorchSide(None, lambda _text: None)
+    return TorchSide(None, 0, lambda _text: None)
 
 
 def _made(side: Any, shape: tuple[int, ...], stride: tuple[int, ...] | None, dtype: str = "int64") -> Any:

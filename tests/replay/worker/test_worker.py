@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.replay.worker.jobs import indices, lines_of, op, run_worker, tensor
+from tests.replay.worker.jobs import indices, lines_of, op, run_here, run_worker, tensor
 
 SELECT = {"self": tensor(4, 3), "dim": "0", "index": indices(0, 3)}
 
@@ -53,16 +53,16 @@ def test_the_control_of_the_same_op_passes_with_its_indices_clamped(tmp_path: Pa
 
 def test_an_index_of_unknown_extent_is_zero_in_the_control(tmp_path: Path) -> None:
     bad = op("aten::index_select", arguments={**SELECT, "index": indices(1, 2, 9)})
-    ran = run_worker(tmp_path, [bad], valid=(0,))
+    ran = run_here(tmp_path, [bad], valid=(0,))
     assert (ran.code, ran.first("op").inputs[1].high) == (0, 0)
 
 
 def test_recorded_ends_of_a_range_out_of_the_extent_are_evidence(tmp_path: Path) -> None:
     range_only = tensor(5, dtype="int64", fidelity="statistics", low=0, high=4, extent=4)
-    ran = run_worker(tmp_path, [op("aten::index_select", arguments={**SELECT, "index": range_only})])
+    ran = run_here(tmp_path, [op("aten::index_select", arguments={**SELECT, "index": range_only})])
     assert (ran.code, ran.first("failed").error_type) == (1, "IndexError")
     made = tensor(5, dtype="int64", extent=4)
-    ran = run_worker(tmp_path, [op("aten::index_select", arguments={**SELECT, "index": made})])
+    ran = run_here(tmp_path, [op("aten::index_select", arguments={**SELECT, "index": made})])
     assert (ran.code, ran.first("op").inputs[1].high) == (0, 3)
 
 
@@ -82,7 +82,7 @@ def test_recorded_ends_of_a_range_out_of_the_extent_are_evidence(tmp_path: Path)
 def test_a_call_that_does_not_fit_the_op_is_not_taken_for_the_fault(
     tmp_path: Path, call: str, arguments: dict[str, object]
 ) -> None:
-    ran = run_worker(tmp_path, [op(call, arguments=arguments)])
+    ran = run_here(tmp_path, [op(call, arguments=arguments)])
     assert (ran.code, ran.first("failed").why) == (1, "call"), ran.first("failed").error
 
 
@@ -105,7 +105,7 @@ def test_a_call_that_does_not_fit_the_op_is_not_taken_for_the_fault(
     ],
 )
 def test_bad_values_and_memory_are_faults(tmp_path: Path, call: str, arguments: dict[str, object]) -> None:
-    ran = run_worker(tmp_path, [op(call, arguments=arguments)])
+    ran = run_here(tmp_path, [op(call, arguments=arguments)])
     assert ran.code == 1
     failed = ran.first("failed")
     assert failed.why is None, failed.error
@@ -113,7 +113,7 @@ def test_bad_values_and_memory_are_faults(tmp_path: Path, call: str, arguments: 
 
 def test_inputs_that_cannot_be_made_are_no_failure_of_the_op(tmp_path: Path) -> None:
     lost = tensor(2, dtype="int64", fidelity="recorded", file="gone.safetensors", key="index")
-    ran = run_worker(tmp_path, [op("aten::index_select", arguments={**SELECT, "index": lost})])
+    ran = run_here(tmp_path, [op("aten::index_select", arguments={**SELECT, "index": lost})])
     assert ran.events() == [("failed", 0)]
     assert (ran.code, ran.first("failed").why) == (1, "inputs")
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_executed_is_skipped_and_the_rest_runs(tmp_path: Path) ->
         op("aten::mm", 4, arguments={"self": tensor(2, 2)}),
         fine,
     ]
-    ran = run_worker(tmp_path, ops)
+    ran = run_here(tmp_path, ops)
     assert ran.code == 0
     assert ran.events() == [
         *(("skipped", number) for number in range(5)),
@@ -156,13 +156,13 @@ def test_a_result_of_the_job_is_the_input_of_a_later_op(tmp_path: Path) -> None:
             },
         ),
     ]
-    ran = run_worker(tmp_path, ops)
+    ran = run_here(tmp_path, ops)
     assert ran.events() == [("op", 0), ("done", 0), ("op", 1), ("failed", 1)]
     begun = list(ran.journal.of("op"))[1]
     assert (begun.inputs[1].low, begun.inputs[1].high) == (8, 9)
     assert begun.inputs[1].storage == ran.first("done").outputs[0].storage
-    assert run_worker(tmp_path, ops, valid=(1,)).code == 0
-    alone = run_worker(tmp_path, ops, chosen=(1,))
+    assert run_here(tmp_path, ops, valid=(1,)).code == 0
+    alone = run_here(tmp_path, ops, chosen=(1,))
     assert (alone.code, alone.events()) == (0, [("op", 1), ("done", 1), ("bye", None)])
 
 
@@ -171,7 +171,7 @@ def test_a_written_input_is_seen_by_the_next_op_and_launched_once(tmp_path: Path
         op("aten::add_", arguments={"self": indices(1, 2), "other": 1}),
         op("aten::neg", 1, arguments={"self": tensor(2, dtype="int64", from_op=0)}),
     ]
-    ran = run_worker(tmp_path, ops, timing_runs=5)
+    ran = run_here(tmp_path, ops, timing_runs=5)
     begun = list(ran.journal.of("op"))
     assert begun[0].mutates is True
     assert (begun[1].inputs[0].low, begun[1].inputs[0].high) == (2, 3)
@@ -179,17 +179,17 @@ def test_a_written_input_is_seen_by_the_next_op_and_launched_once(tmp_path: Path
 
 def test_a_device_that_is_not_here_is_replaced_and_it_is_said_once(tmp_path: Path) -> None:
     ops = [op("aten::relu", number, arguments={"self": tensor(2, device="cuda:77")}) for number in (0, 1)]
-    ran = run_worker(tmp_path, ops)
+    ran = run_here(tmp_path, ops)
     assert ran.code == 0
     assert [one.why for one in ran.journal.of("note")] == ["torch has no cuda:77 here: executed on the cpu"]
     assert ran.first("op").inputs[0].device == "cpu"
-    assert not list(run_worker(tmp_path, ops, device="cpu").journal.of("note"))
+    assert not list(run_here(tmp_path, ops, device="cpu").journal.of("note"))
 
 
 def test_the_place_and_the_step_of_the_log_are_in_the_journal(tmp_path: Path) -> None:
     source = {"file": "serve.py", "line": 7, "function": "step", "text": None}
     one = op("aten::relu", arguments={"self": tensor(2)}, step=9, source=source)
-    ran = run_worker(tmp_path, [one])
+    ran = run_here(tmp_path, [one])
     begun = ran.first("op")
     assert (begun.step, begun.place and begun.place.line) == (9, 7)
 
@@ -217,5 +217,32 @@ def test_a_job_that_makes_no_sense_launches_nothing(tmp_path: Path) -> None:
 
 
 def test_null_facts_are_left_out_of_the_journal(tmp_path: Path) -> None:
-    run_worker(tmp_path, [op("aten::relu", arguments={"self": tensor(2)})])
+    run_here(tmp_path, [op("aten::relu", arguments={"self": tensor(2)})])
     assert all(None not in line.values() for line in lines_of(tmp_path / "journal"))
+
+
+def test_what_an_op_draws_by_chance_is_the_same_in_each_child(tmp_path: Path) -> None:
+    ops = [
+        op("aten::randint", arguments={"high": "1000000", "size": "4"}),
+        op("aten::neg", 1, arguments={"self": tensor(4, from_op=0)}),
+        op("aten::neg", 2, arguments={"self": tensor(4, dtype="int64", from_op=0)}),
+    ]
+    drawn = [
+        [(one.low, one.high) for one in list(run_here(tmp_path, ops, seed=seed).journal.of("op"))[2].inputs]
+        for seed in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_result_of_another_type_than_the_plan_says_is_not_taken(tmp_path: Path) -> None:
+    ops = [
+        op("aten::add", arguments={"self": indices(1, 2), "other": 7}),
+        op("aten::neg", 1, arguments={"self": tensor(2, dtype="int32", from_op=0)}),
+        op("aten::neg", 2, arguments={"self": tensor(3, dtype="int64", from_op=0)}),
+    ]
+    begun = list(run_here(tmp_path, ops).journal.of("op"))
+    assert [(one.inputs[0].dtype, one.inputs[0].high) for one in begun] == [
+        ("int64", 2),
+        ("int32", 0),
+        ("int64", 0),
+    ]
