@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from analyzer.grammar import GrammarError, parse, token_text
+from analyzer.parse.explained import is_explained
 from analyzer.schema import Value
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ def read_oom(line: str) -> OomText | None:
         if at < 0:
             return None
     elif printer == "nccl" and not line[at + len(mark) :].startswith(("malloc", "calloc", "host alloc")):
+        return None
+    if is_explained(line[:at]):
         return None
     return _read(printer, line[at:].rstrip(" \t\r\"'"))  # a field of a structured log ends in a quote
 

@@ -10,9 +10,9 @@ import polars as pl
 _LEVELS = ("INFO", "DEBUG", "TRACE")  # an error is logged as one, even if it quotes the prompt
 _BARE = r"(?i)\b\w*prompt:\s+[^\s'\"\[{(]"  # the rest of the record is what a person wrote
 _NAMES = r"\w*[Pp]rompts?|messages|inputs?|args|obj|out|text|input_text|[Gg]enerated[ _]text"
-_KEY = rf"""\b(?:{_NAMES})["']?(?:=|:\s?)(?:["'\[{{]|\w+\()|\bNamespace\("""
+_KEY = rf"""\b(?:{_NAMES})["']?(?:=|:\s?)(?:["'\[{{]|\w+\()|\b(?:Namespace|environ)\("""
 # How a record of a request begins where the logger writes no level: SGLang's, and examples that print.
-_RECORD = r"^(?:\[\w+\] )?(?:(?:Receive|Finish|Abort)(?:d|ed)?\b[A-Za-z ]*: |\w*[Pp]rompts?: )"
+_RECORD = r"^(?:\[\w+\] )?(?:(?:Receive|Finish|Abort)(?:d|ed)?\b[A-Za-z ]*: |\w*[Pp]rompts?: |environ\()"
 _OPENS = re.compile(_KEY)
 _OPENS_BARE = re.compile(_BARE)
 # A string after a word is an apostrophe; without an end (cut off) it goes on to the end of the record.

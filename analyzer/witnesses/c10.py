@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -26,6 +25,7 @@ from analyzer.parse.c10_text import (
     read_head,
     split_place,
 )
+from analyzer.parse.explained import goes_on, is_explained
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Told
 from analyzer.witnesses.host_error import Around, fault_of, gates_of_others, read_host_errors
@@ -36,13 +36,19 @@ _RAISED = ("Error: ", "Exception: ", _WHAT, "DeferredCudaCallError: ")
 _WORDS = {"CUDA": "nvidia", "HIP": "amd"}
 _GGML = "current device:"  # the line after "CUDA error: ..." of llama.cpp (formats.md 3.15)
 _DRIVER_OOM = " (the driver refused: memory of graphs or handles, another process, or pinned host memory)"
-_SENTENCE = re.compile(r"[,;]? +[A-Za-z]")  # "... was encountered, then restart": somebody explains
 _NEAR = 3  # lines between "terminate called" and its what()
 
 
 def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     """Read the gated lines of one source."""
-    return read_host_errors(frame, fetch, NAME, _read_line, _build)
+    reading = read_host_errors(frame, fetch, NAME, _read_line, _build)
+    texts = frame["text"].unique()
+    told = [text for text in texts.filter(texts.str.contains_any(list(CHECKS))) if _only_tells(text)]
+    if told:
+        rows = frame.filter(pl.col("text").is_in(told))["line"]
+        taken = {*reading.parsed, *reading.continuation, *(loss.line for loss in reading.losses)}
+        reading.not_mine = sorted(set(rows) - taken)
+    return reading
 
 
 def _read_line(line: str) -> Head | None:
@@ -50,17 +56,38 @@ def _read_line(line: str) -> Head | None:
     head = read_head(line)
     if head is None or head.role in {"terminate", "thc", "ancient", "warning"}:
         return head
-    before = line[: line.find(head.text.split(": ", 1)[0])]
+    before = _before(head, line)
+    if _is_told(head, before, line):
+        return None
     raised = any(word in before for word in _RAISED)
-    return head if raised or head.name or _is_known(head.message, alone=not before.strip()) else None
+    return head if raised or head.name or by_text_start(_plain(head.message)) else None
 
 
-def _is_known(message: str, *, alone: bool) -> bool:
-    """Words of CUDA, whatever follows (formats.md 7.2); behind other words no sentence may go on."""
-    if by_text(_plain(message)):
+def _before(head: Head, line: str) -> str:
+    """What stands in the line before the error's own words."""
+    return line[: line.find(head.text.split(": ", 1)[0])]
+
+
+def _is_told(head: Head, before: str, line: str) -> bool:
+    """Somebody talks about the error; behind words that raise nothing no sentence may go on after it."""
+    if is_explained(before):
         return True
-    found = by_text_start(message)
-    return found is not None and (alone or not _SENTENCE.match(found[1]))
+    found = by_text_start(_plain(head.message))
+    if found is None or not before.strip() or head.name or any(word in before for word in _RAISED):
+        return False
+    after = line[len(before) :].lower().partition(found[0].text.lower())[2]
+    return goes_on(before, after or found[1])
+
+
+def _only_tells(text: str) -> bool:
+    """Whether a line is no error but text about one."""
+    if "\n" in text:
+        return False
+    try:
+        head = read_head(text)
+    except GrammarError:
+        return False
+    return head is not None and head.role in {"check", "driver"} and _is_told(head, _before(head, text), text)
 
 
 def _build(told: Told[Head], around: Around) -> Sequence[Record] | None:

@@ -56,6 +56,7 @@ _ALIASES = {
     "iot instruction": "aborted",  # SIGIOT is SIGABRT
     "illegal hardware instruction": "illegal instruction",
 }
+_TOLD = frozenset({"was", "were", "is", "are", "when", "if", "has", "had", "can", "could", "may", "while"})
 _DUMP_LINES = 80  # a compiler's stack dump, with its frames
 _SANITIZER_NOISE = "close: Bad file descriptor"  # beside it the dump is harmless (formats.md 3.10)
 _NOISE_LINES = 40
@@ -158,6 +159,8 @@ def _runtime(seen: Seen) -> Sequence[Record]:
 
 def _shell(seen: Seen) -> Sequence[Record]:
     """A shell names the job and its signal, after whatever the job itself had to say."""
+    if (seen.get("TEXT") or "").split(" ", 1)[0].lower() in _TOLD:
+        return []
     words = (seen.get("WORDS") or "").lower()
     signal = signal_of_words(_ALIASES.get(words, words))
     fault = death(seen, NAME, signal) if signal else build_fault(seen, NAME, "host_abort", "host")

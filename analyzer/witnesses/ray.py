@@ -25,6 +25,7 @@ _FORMS = (
     Form(rule="worker", begins=r"A worker died or was killed while executing a task"),
     Form(rule="memory", begins=r"(?:Task was killed due to the node|[A-Za-z ]*)running low on memory"),
 )
+_FINE = " not running low"
 _DETAILS = ("class_name:", "actor_id:", "pid:", "name:", "namespace:", "ip:", "The actor ")
 _DETAIL_LINES = 12
 
@@ -72,6 +73,8 @@ def _dead(seen: Seen) -> Sequence[Record]:  # noqa: ARG001  (told by the line ab
 
 def _memory(seen: Seen) -> Sequence[Record]:
     """Ray's own monitor kills a worker before the kernel does."""
+    if _FINE in seen.text:
+        return []
     return [build_fault(seen, NAME, "out_of_memory", "host")]
 
 
