@@ -13,7 +13,7 @@ from analyzer.report.redact_patterns import PUBLIC_HOSTS
 
 Replace = Callable[[str], str]
 
-_CHAR = r"[^\s/\\:*?\"'<>|,;()\[\]{}`=]"
+_CHAR = r"[^\s\x00-\x1f/\\:*?\"'<>|,;()\[\]{}`=]"
 _SEGMENT = rf"{_CHAR}{{1,255}}"
 _POSIX = re.compile(
     rf"(?:(?P<url>\b[a-z][a-z0-9+.-]{{1,12}}://[^\s/\"'<>]{{0,264}})"
@@ -30,7 +30,7 @@ _FILE = re.compile(
     r"\.(?:py|pyi|pyx|ipynb|mojo|mlir|ll|ptx|cubin|c|cc|cpp|cxx|cu|cuh|h|hpp|hip|rs|go|java|js|ts|so(?:\.\d+)*|a|o|"
     r"dll|exe|dylib|log|txt|out|err|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|sh|sql|sqlite|csv|parquet|npz|npy|md|"
     r"html|xml|gz|zst|xz|bz2|zip|tar|whl|egg|pt|pth|pt2|onnx|safetensors|bin|gguf|ckpt|engine|plan|nsys-rep|"
-    r"core|dump|pid|sock|lock|tmp|bak)$",
+    r"core|dump|nvcudmp|pkl|ncu-rep|qdrep|pftrace|pid|sock|lock|tmp|bak)(?:\+0x[0-9a-f]+)?$",
     re.IGNORECASE,
 )
 
@@ -48,8 +48,11 @@ PACKAGES = _words("""
     asyncio multiprocessing concurrent importlib threading logging click typer pydantic pydantic_core
     aiohttp requests urllib3 httpx websockets llama_cpp ggml modular mojo stdlib aten c10 caffe2
     torchgen torch_inductor functorch nccl cutlass cub thrust cudnn cublas rocm hip miopen
-    composable_kernel pytorch kineto fbgemm sgl_kernel sgl-kernel llama.cpp runpy site
+    composable_kernel pytorch kineto fbgemm sgl_kernel sgl-kernel llama.cpp runpy site xla tsl local_xla
+    stream_executor cudarc
 """)
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+_KERNEL_FILES = frozenset({"proc", "sys"})  # the same on every machine
 # Folders of MAX come without their leading part, and "max" alone can be anything.
 _UNDER_MAX = _words("""
     mojo python kernels kernel gpu nn graph serve pipelines driver engine entrypoints lib _core max
@@ -57,21 +60,24 @@ _UNDER_MAX = _words("""
 """)
 PLAIN = _words("""
     oss csrc inc misc jit inductor conda-bld sgl-workspace ik_llama.cpp usr lib lib32 lib64 libexec bin
-    sbin local opt srv var tmp home users root mnt media data etc dev
-    proc sys run log logs cache share include workspace workspaces work workdir project projects code
-    repo repos git app apps src source build builds dist target out output outputs test tests example
-    examples script scripts tool tools server servers serve serving service services api engine engines
-    model models weights checkpoint checkpoints ckpt hub huggingface snapshots blobs dataset kernels
-    kernel ops op graph graphs layer layers nn utils util config configs conf core runtime worker
-    workers executor runner runners internal main common python lib-dynload site-packages dist-packages
-    venv env envs conda miniconda miniconda3 anaconda anaconda3 mambaforge miniforge3 shm null self task
-    fd maps kfd dri cuda nvidia amdgpu drm kubelet pods containers docker overlay2 merged volumes
-    windows system32 appdata roaming programdata desktop documents downloads nvidia-smi chat completions
-    generate health metrics llama qwen mistral mixtral deepseek gemma gpt whisper attention paged
+    sbin local opt srv var tmp home users root mnt media data etc dev proc sys run log logs cache share
+    include workspace workspaces work workdir project projects code repo repos git app apps src source
+    build builds dist target out output outputs test tests example examples script scripts tool tools
+    server servers serve serving service services api engine engines model models weights checkpoint
+    checkpoints ckpt hub huggingface snapshots blobs dataset kernels kernel ops op graph graphs layer
+    layers nn utils util config configs conf core runtime worker workers executor runner runners
+    internal main common python lib-dynload site-packages dist-packages venv env envs conda miniconda
+    miniconda3 anaconda anaconda3 mambaforge miniforge3 shm null self task fd maps kfd dri cuda nvidia
+    amdgpu drm kubelet pods containers docker overlay2 merged volumes windows system32 appdata roaming
+    programdata desktop documents downloads nvidia-smi chat completions generate health metrics llama
+    qwen mistral mixtral deepseek gemma gpt whisper attention paged gpu cpu device devices driver
+    framework external client router profiler e2e agent completion aotinductor aotinductor_package
+    torchrun _work _temp registry cargo ollama llama-server kubepods.slice
 """) | {"program files", "program files (x86)", "nvidia gpu computing toolkit"}
 _PLAIN_FORM = re.compile(
     r"\.{1,2}|~|\$\{?\w+\}?|.{1,2}|\d+(?:\.\d+)*|v\d+(?:\.\d+)*|python\d(?:\.\d+)*t?|cp\d+|cuda-\d+(?:\.\d+)*|"
-    r"nvidia[\w-]*|x86_64[\w-]*|aarch64[\w-]*|\.(?:venv|cache|local|config|git|triton|github)|"
+    r"nvidia[\w-]*|\.cargo|index\.crates\.io[\w-]*|cudarc-[\d.]+|"
+    r"x86_64[\w-]*|aarch64[\w-]*|\.(?:venv|cache|local|config|git|triton|github)|"
     r"torchinductor_(?:root|user-\d+)|(?:host|user|pod|ip|folder|email|mac|gpu-uuid|request-text)-\d+|"
     r"\[redacted",
     re.IGNORECASE,
@@ -130,7 +136,9 @@ def _parts(pieces: list[str], replace: Replace) -> Iterator[str]:
 def _opens_package(names: list[str], at: int) -> bool:
     name = names[at]
     if name == "max":
-        return names[at + 1] in _UNDER_MAX
+        return names[at + 1] in _UNDER_MAX or names[at - 1] in _INSTALLED
+    if name in _KERNEL_FILES:
+        return at == 0
     return name.lower() in PACKAGES or name.endswith((".dist-info", ".egg-info"))
 
 

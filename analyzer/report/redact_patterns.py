@@ -29,7 +29,8 @@ _BARE_KEYS = "[Pp]rompt|user_input|input_text"  # the text goes on to the end of
 _ID_KEYS = "prompt_token_ids|output_token_ids|new_token_ids|token_ids|input_ids|prompt_ids"
 _USER_KEYS = "USER|USERNAME|LOGNAME|SUDO_USER|user|username"
 _HOST_KEYS = "hostname|HOSTNAME|MASTER_ADDR|SLURMD_NODENAME|nodename|node_name"
-_STAMP = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S{8,32})"  # syslog, journal
+_SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
+_JOURNAL = r"\d{4}-\d\d-\d\dT\S{8,32}"  # others stamp so too: only with a pid or the kernel behind it
 _OCTETS = r"\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}"
 # An address of IPv6 and not a scope of C++ (a::b): a digit in it, or many groups.
 _HAS_DIGIT = r"(?=[0-9a-fA-F:]{0,39}\d)"
@@ -110,9 +111,10 @@ NAMES = _compiled(
         ("pod", rf"\bpods?/(?P<x>{_HOSTISH})"),
         ("pod", rf"(?<![\w.-])[a-z](?:[a-z0-9-]{{0,50}}[a-z0-9])?-(?:{_OF_SET}|{_OF_JOB})(?![a-z0-9-])"),
         ("host", rf"(?<![\w\\:])\\{{2,4}}(?P<x>{_NAME})(?=\\)"),
-        ("host", rf"\[(?P<x>{_NAME})\]:\d{{2,5}}\b"),
+        ("host", rf"\[(?P<x>{_HOSTISH})\]:\d{{2,5}}(?![\w:-])"),
         ("host", rf"^(?P<x>{_NAME}):\d+:\d+ \[\d+\] NCCL"),
-        ("host", rf"^{_STAMP} (?P<x>{_NAME}) [\w./-]{{1,40}}(?:\[\d+\])?:"),
+        ("host", rf"^{_SYSLOG} (?P<x>{_NAME}) [\w./-]{{1,40}}(?:\[\d+\])?:"),
+        ("host", rf"^{_JOURNAL} (?P<x>{_NAME}) (?:[\w./-]{{1,40}}\[\d+\]|kernel):"),
         ("host", rf"\bip-{_OCTETS}(?:\.[\w.-]{{1,80}})?"),
         ("host", rf"\b[A-Za-z0-9][\w-]{{0,62}}(?:\.[A-Za-z0-9-]{{1,62}}){{0,6}}\.(?:{_PRIVATE_ZONES})\b"),
         ("host", rf"(?<![\w.@/-])(?:{_LABEL}\.){{1,6}}(?:{_ZONES})(?![\w(-]|\.\w)"),
