@@ -21,6 +21,7 @@ DTYPES: Mapping[str, str] = {
     "F64": "float64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "C64": "complex64",
 }  # fmt: skip
 _U64 = struct.Struct("<Q")
+_DIGITS = 20  # of a 64-bit integer
 _HEADER_LIMIT = 100 << 20  # as the format's own reader has it
 _BLOCK = "[RECORD] OPS "  # the line before the ops of one process
 
@@ -56,14 +57,20 @@ def read_safetensors(path: Path) -> tuple[dict[str, SavedTensor], dict[str, str]
     found = {
         name: SavedTensor(
             shape=tuple(entry["shape"]),
-            dtype=DTYPES.get(entry["dtype"], str(entry["dtype"]).lower()),
+            dtype=DTYPES.get(str(entry.get("dtype")), str(entry.get("dtype")).lower()),
             file=str(path.resolve()),
             key=name,
         )
         for name, entry in header.items()
-        if isinstance(entry, dict) and {"shape", "dtype"} <= entry.keys()
+        if isinstance(entry, dict) and _is_shape(entry.get("shape"))
     }
+    if not isinstance(metadata, dict):
+        return found, {}
     return found, {str(key): str(value) for key, value in metadata.items()}
+
+
+def _is_shape(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, int) and 0 <= one < 1 << 63 for one in value)
 
 
 class Captures:
@@ -101,20 +108,24 @@ class Captures:
 
 
 def _saved(name: str, stored: SavedTensor | None, metadata: Mapping[str, str]) -> SavedTensor:
-    shape = metadata.get(f"{name}.shape", "")
+    sizes = map(read_whole, metadata.get(f"{name}.shape", "").split("x"))
     return SavedTensor(
-        shape=tuple(int(one) for one in shape.split("x") if one.isdecimal()),
+        shape=tuple(size for size in sizes if size is not None),
         dtype=metadata[f"{name}.dtype"],
         device=metadata.get(f"{name}.device"),
-        low=_whole(metadata.get(f"{name}.min")),
-        high=_whole(metadata.get(f"{name}.max")),
+        low=read_whole(metadata.get(f"{name}.min")),
+        high=read_whole(metadata.get(f"{name}.max")),
         file=stored.file if stored else None,
         key=stored.key if stored else None,
     )
 
 
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.removeprefix("-").isdecimal() else None
+def read_whole(text: str | None) -> int | None:
+    """An integer that JSON can hold, null = the text is none."""
+    digits = (text or "").removeprefix("-")
+    if text is None or not digits.isascii() or not digits.isdecimal() or len(digits) > _DIGITS:
+        return None
+    return whole if -(1 << 63) <= (whole := int(text)) < 1 << 64 else None
 
 
 def with_saved(tensor: PlanTensor, saved: SavedTensor | None) -> PlanTensor:

@@ -11,6 +11,8 @@ from math import prod
 
 import msgspec
 
+from analyzer.replay.planning.captures import read_whole
+
 Shape = tuple[int, ...]
 Extents = dict[str, int]
 
@@ -31,8 +33,7 @@ class Operands(msgspec.Struct, frozen=True, kw_only=True):
 
     def number(self, name: str) -> int | None:
         """An integer argument, null where it is not there."""
-        text = self.texts.get(name, "")
-        return int(text) if text.removeprefix("-").isdecimal() else None
+        return read_whole(self.texts.get(name))
 
 
 def find_extents(call: str, operands: Operands) -> Extents:
@@ -107,8 +108,8 @@ def _advanced(operands: Operands) -> _Found:
 
 
 def _place(name: str) -> int:
-    digits = name.removeprefix("indices.")
-    return int(digits) if digits.isdecimal() else -1
+    base, _, place = name.rpartition(".")
+    return number if base == "indices" and (number := read_whole(place)) is not None else -1
 
 
 def _classes(operands: Operands) -> _Found:
@@ -123,8 +124,9 @@ def _labels(operands: Operands) -> _Found:
 
 
 def _unpooled(operands: Operands) -> _Found:
-    sizes = [int(one) for one in operands.texts.get("output_size", "").split(",") if one.isdecimal()]
-    return {"indices": prod(sizes) if sizes else None}
+    sizes = [read_whole(one) for one in operands.texts.get("output_size", "").split(",")]
+    known = [size for size in sizes if size is not None]
+    return {"indices": prod(known) if len(known) == len(sizes) else None}
 
 
 _RULES: Mapping[str, _Rule] = {

@@ -14,7 +14,7 @@ import msgspec
 
 from analyzer.record.ops.signature import MAX_VALUE
 from analyzer.replay.plan import PlanArgument, PlanOp, PlanTensor
-from analyzer.replay.planning.captures import SavedTensor, with_saved
+from analyzer.replay.planning.captures import SavedTensor, read_whole, with_saved
 from analyzer.replay.planning.indices import Operands, find_extents
 from analyzer.replay.planning.window import Detail, LoggedOp
 
@@ -28,12 +28,21 @@ _OF_TENSOR = (".strides", ".min", ".max", ".from")
 _NOT_OPERANDS = frozenset({"overload", "capture"})
 _NOT_REBUILT = frozenset({"generator"})  # a random op draws other numbers anyway
 _CUTS = frozenset({60, MAX_VALUE})  # a value of this length may have been cut (60: the first logs)
-_OF_DOMAIN = frozenset({
-    "multinomial", "bernoulli", "binomial", "poisson", "binary_cross_entropy", "assert_async", "cholesky",
-    "linalg_cholesky", "linalg_cholesky_ex",
-})  # fmt: skip
-_DOMAIN = "what the op allows (probabilities, a positive definite matrix)"
+# Which operand they check.
+_OF_DOMAIN = {
+    "multinomial": "self",
+    "bernoulli": "self",
+    "bernoulli_": "p",
+    "binomial": "prob",
+    "poisson": "self",
+    "binary_cross_entropy": "self",
+    "_assert_async": "self",
+    "cholesky": "self",
+    "linalg_cholesky": "self",
+}
 _COLLECTIVES = ("c10d::", "_c10d_functional::", "c10d_functional::")
+_NONE = "None"
+_PLACE_DIGITS = 5  # of a place in a list of tensors; more is a damaged log
 _EMPTY = "_"  # how the recorder writes an empty list or text
 
 
@@ -110,16 +119,21 @@ def _why_not_rebuilt(call: _Call) -> str | None:
             return f"the value of {name} may be cut off in the log ({len(text)} characters)"
         if text.startswith("<") and text.endswith(">"):
             return f"{name} is an object that a log cannot hold ({text})"
+    for name in call.tensors:
+        base, found, place = name.rpartition(".")
+        if found and (not place.isdecimal() or len(place) > _PLACE_DIGITS):
+            return f"{name} is not a place in the list {base}"
     deep = next((name for name in call.tensors if name.count(".") > 1), None)
     return f"{deep} stands in a list of lists: which ones were empty is not in the log" if deep else None
 
 
 def _why_not_made(name: str, call: _Call) -> str | None:
     """Of floats no values are recorded, and these ops refuse what is not in their domain."""
-    if name.rpartition("::")[2].strip("_") not in _OF_DOMAIN:
+    operand = _OF_DOMAIN.get(name.rpartition("::")[2], "")
+    tensor = call.tensors.get(operand)
+    if tensor is None or not tensor.dtype.startswith(("float", "bfloat")):
         return None
-    floats = [one for one, tensor in call.tensors.items() if tensor.dtype.startswith(("float", "bfloat"))]
-    return f"{floats[0]} must hold {_DOMAIN}; its values are not in the log" if floats else None
+    return f"the op checks the values of {operand}, which the log does not have"
 
 
 def _take_apart(op: LoggedOp) -> _Call:
@@ -135,8 +149,8 @@ def _take_apart(op: LoggedOp) -> _Call:
         tensor = read_operand(key, value, device)
         if tensor is not None:
             tensors[key] = tensor
-        elif key not in _NOT_REBUILT:
-            texts[key] = value
+        else:
+            texts[key] = _NONE if key in _NOT_REBUILT else value
     return _Call(tensors=tensors, texts=texts, ranges=ranges)
 
 
@@ -153,26 +167,25 @@ def read_operand(key: str, value: str, device: str) -> PlanTensor | None:
     found = _TENSOR.fullmatch(value)
     if found is None or found[2] not in DTYPES or (not found[1] and key.endswith("dtype")):
         return None
-    shape = tuple(int(one) for one in found[1].split("x") if one)
+    sizes = [read_whole(one) for one in found[1].split("x") if one]
+    shape = tuple(size for size in sizes if size is not None)
+    if len(shape) < len(sizes):
+        return None
     return PlanTensor(shape=shape, dtype=found[2], device=device)
 
 
 def _with_range(tensor: PlanTensor, told: Mapping[str, str] | None, extent: int | None) -> PlanTensor:
     told = told or {}
-    strides = told.get("strides")
-    low, high = _whole(told.get("min")), _whole(told.get("max"))
+    strides = [read_whole(one) for one in told.get("strides", "").split(",")]
+    low, high = read_whole(told.get("min")), read_whole(told.get("max"))
     return msgspec.structs.replace(
         tensor,
-        stride=tuple(int(one) for one in strides.split(",")) if strides else None,
+        stride=tuple(one for one in strides if one is not None) if None not in strides else None,
         fidelity="statistics" if low is not None and high is not None else "made",
         low=low,
         high=high,
         extent=extent,
     )
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.removeprefix("-").isdecimal() else None
 
 
 def _arguments(
@@ -202,6 +215,8 @@ def text_argument(name: str, text: str) -> PlanArgument:
     """A value that is no tensor: a number, else its text; an empty list has none."""
     if text == _EMPTY:
         return PlanArgument(name=name, value=[])
+    if text == _NONE:
+        return PlanArgument(name=name)
     number = _number(text)
     return PlanArgument(name=name, text=text) if number is None else PlanArgument(name=name, value=number)
 
@@ -211,10 +226,9 @@ def _number(text: str) -> int | float | None:
 
     Null = it is none, or none that JSON can hold.
     """
-    try:
-        return whole if -(1 << 63) <= (whole := int(text)) < 1 << 63 else None
-    except ValueError:
-        pass
+    whole = read_whole(text)
+    if whole is not None or text.isdecimal():
+        return whole
     try:
         return real if isfinite(real := float(text)) else None
     except ValueError:
