@@ -6,7 +6,7 @@ import time
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer import schema
@@ -210,6 +210,7 @@ def test_a_key_over_several_lines_goes_and_the_lines_stay_counted() -> None:
     assert len(Redactor(names=False).clean_lines([PEM, "cut", "off"])) == 3
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.lists(st.text(max_size=60), max_size=8), st.booleans())
 def test_any_lines_keep_their_number(lines: list[str], names: bool) -> None:
     redactor = Redactor(names=names)
@@ -218,6 +219,7 @@ def test_any_lines_keep_their_number(lines: list[str], names: bool) -> None:
     assert len(redactor.clean_lines(lines)) == max(len(lines), 1 if not lines else len(lines))
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.text(max_size=120))
 def test_cleaning_twice_changes_nothing_more(text: str) -> None:
     redactor = Redactor(names=False)
@@ -231,10 +233,10 @@ def test_cleaning_twice_changes_nothing_more(text: str) -> None:
 def test_long_lines_take_no_long_time(char: str) -> None:
     redactor = Redactor(names=True)
     text = char * 400_000
-    start = time.perf_counter()
+    start = time.process_time()
     redactor.learn(text)
     redactor.clean(text)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_result_and_raw_lines_are_redacted_together() -> None:
