@@ -58,19 +58,13 @@ class Part(NamedTuple):
         return default if found is None else found
 
 
-Call = Callable[[Part, "list[Operand]"], "tuple[Any, int]"]
+Call = Callable[[Part, list[Operand]], tuple[Any, int]]  # result, and how many operands it took
 
 
 def is_index(operand: Operand) -> bool:
     """Whether it can hold indices."""
     value = operand.value
-    return not (value.is_floating_point() or value.is_complex()) and value.dtype is not _bool(value)
-
-
-def _bool(value: Any) -> Any:
-    import torch
-
-    return torch.bool if isinstance(value, torch.Tensor) else None
+    return not (value.is_floating_point() or value.is_complex() or str(value.dtype) == "torch.bool")
 
 
 def split_index(part: Part, operands: list[Operand]) -> tuple[Any, Operand, list[Any]]:
