@@ -14,6 +14,7 @@ from analyzer.schema import Cleared, OpRef, Reason, SourceFrame, Suspect
 from analyzer.suspects import conclude
 from analyzer.suspects.families import families
 from analyzer.suspects.join import ops_with_stacks
+from analyzer.suspects.producers import makes_values, writers_of
 from analyzer.suspects.rank import named
 from analyzer.timeline.facts import gather_facts, op_ref, user_frame
 
@@ -29,7 +30,8 @@ def op_that_raised(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> R
     """The op whose call was left with this error: begun, never completed, made at the line that raised.
 
     A PyTorch op log (``trace-analyze record``) writes no completion for an op that raised. The line must
-    agree too: a log can also lack a completion because it was cut.
+    agree too: a log can also lack a completion because it was cut. Where no line of the user's is in the
+    traceback (``python -c``, a prompt), its innermost frame is the recorder's own call of the op.
     """
     if fault.python is None or ops.is_empty() or ops["source"][0] != fault.source:
         return None
@@ -38,9 +40,16 @@ def op_that_raised(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> R
     if last.is_empty() or last["completion_line"][0] is not None:
         return None
     row = last.row(0, named=True)
+    if _is_call_of_op(fault.python):
+        return row
     place = (fault.python.file.rsplit("/", 1)[-1], fault.python.line)
     made = {(frame.file.rsplit("/", 1)[-1], frame.line) for frame in _facts_of_row(known, ops, row).source}
     return row if place in made else None
+
+
+def _is_call_of_op(frame: SourceFrame) -> bool:
+    """The frame in which the recorder calls an op, or torch's own below it."""
+    return frame.file.replace("\\", "/").endswith(("record/ops/mode.py", "torch/_ops.py"))
 
 
 def exact_report(
@@ -49,12 +58,32 @@ def exact_report(
     """A synchronous report, or an error that host code raised: the op named is the op."""
     facts = _facts_of_row(known, ops, reported) if reported is not None else facts_of_fault(fault)
     reason = Reason(evidence="exact_report", text=trust.reason, weight=8.0, lines=[fault.line])
-    suspect = _with_fault_source(named(facts, [reason]), fault)
+    made = _made_index(known, ops, facts)
+    suspect = _with_fault_source(named(facts, [reason, *made]), fault)
+    conclusion = conclude.proven(fault, suspect, trust.reason)
+    if made:
+        notes = [*conclusion.notes, *(f"{facts.ref.name} can be the messenger: {one.text}" for one in made)]
+        conclusion = msgspec.structs.replace(conclusion, notes=notes)
     return Finding(
-        conclusion=conclude.proven(fault, suspect, trust.reason),
+        conclusion=conclusion,
         suspects=[suspect],
         cleared=all_but(ops, 1, "an exact report names another op"),
     )
+
+
+def _made_index(known: Knowledge, ops: pl.DataFrame, facts: OpFacts) -> list[Reason]:
+    """Who wrote the integers that a failed op was given."""
+    reasons = []
+    for writer in writers_of(facts):
+        rows = ops.filter((pl.col("id") == writer.id) & (pl.col("run") == facts.run))
+        rows = rows.filter(pl.col("launch_line") < facts.launch_line)
+        if rows.is_empty() or not makes_values(str(rows["name"][0])):
+            continue
+        maker = _facts_of_row(known, ops, rows.row(0, named=True))
+        text = f"its operand {writer.words} was written by {conclude.place(maker.ref, maker.source)}"
+        lines = [maker.launch_line, facts.launch_line]
+        reasons.append(Reason(evidence="producer", text=text, weight=0.0, lines=lines))
+    return reasons
 
 
 def _facts_of_row(known: Knowledge, ops: pl.DataFrame, row: Row) -> OpFacts:

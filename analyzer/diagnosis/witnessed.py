@@ -14,6 +14,7 @@ from analyzer.model import FaultRecord, KernelState
 from analyzer.schema import Reason, Suspect
 from analyzer.suspects import conclude
 from analyzer.suspects.join import Join, join_kernel
+from analyzer.suspects.producers import is_by_hand, writers_of
 from analyzer.suspects.rank import named, rank
 
 
@@ -52,6 +53,9 @@ def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow) -> Finding:
     """The launches that the faulting kernel can be. Of one name: the op is proven; of several: ranked."""
     reason = Reason(evidence="device_witness", text=joined.how, weight=8.0, lines=[fault.line])
     why = f"{fault.witness} saw the fault (line {fault.line}); {joined.how}"
+    messenger = _messenger(fault, joined, opened, why)
+    if messenger is not None:
+        return messenger
     if len(joined.ops) == 1:
         suspects = [named(joined.ops[0], [reason])]
         conclusion = conclude.proven(fault, suspects[0], why)
@@ -68,6 +72,27 @@ def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow) -> Finding:
         )
         text = f"the kernel is proven; which of {len(suspects)} launches in the window it was is not known"
         conclusion = msgspec.structs.replace(conclusion, notes=[text])
+    return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+
+
+def _messenger(fault: FaultRecord, joined: Join, opened: OpenWindow, why: str) -> Finding | None:
+    """The faulting kernel is known, and another one that somebody wrote made the integers that it reads.
+
+    Which of the two is wrong is not proven: a core dump names the messenger too (observed.md 25). Both are
+    ranked, the maker first.
+    """
+    if len({op.ref.name for op in joined.ops}) != 1:
+        return None
+    met = joined.ops[-1]
+    ids = {writer.id for writer in writers_of(met)}
+    makers = [op for op in opened.facts if op.ref.id in ids and op.run == met.run and is_by_hand(op)]
+    makers = [op for op in makers if op.launch_line < met.launch_line]
+    if not makers:
+        return None
+    suspects = rank([*makers, met], fault, launches_before=0)
+    if suspects[0].op == met.ref:
+        return None
+    conclusion = conclude.messenger(fault, suspects, met.ref, why)
     return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
 
 

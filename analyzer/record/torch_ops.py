@@ -29,6 +29,7 @@ from analyzer.record.ops.mode import mode_class
 from analyzer.record.ops.recorder import LogSink, Recorder, Sink, ring_for_process
 from analyzer.record.ops.ring import Ring
 from analyzer.record.ops.settings import INPUT_BYTES, RING_OPS, RING_SUFFIX, TEXT_BYTES
+from analyzer.record.ops.steps import watch_steps
 from analyzer.record.ops.triton import watch_triton
 
 
@@ -109,19 +110,20 @@ def install(folder: str, ring: int, inputs: Inputs) -> None:
         inputs: As in ``torch_ops``.
     """
     recorder = Recorder(ring_for_process(folder, ring))
-    mode = mode_class()
-    mode(recorder, inputs).__enter__()
+    mode = mode_class(recorder, inputs)
+    mode().__enter__()
+    watch_steps(recorder)
     watch_graphs(recorder)
     watch_triton(recorder)
     os.register_at_fork(after_in_child=lambda: recorder.replace_sink(ring_for_process(folder, ring)))
-    _in_new_threads(lambda: mode(recorder, inputs))
+    _in_new_threads(mode)
 
 
 @contextlib.contextmanager
 def _watching(recorder: Recorder, inputs: Inputs) -> Iterator[None]:
-    undo = [watch_graphs(recorder), watch_triton(recorder)]
+    undo = [watch_steps(recorder), watch_graphs(recorder), watch_triton(recorder)]
     try:
-        with mode_class()(recorder, inputs):
+        with mode_class(recorder, inputs)():
             yield
     finally:
         for one in undo:

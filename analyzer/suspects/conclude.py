@@ -111,6 +111,23 @@ def proven_name(fault: FaultRecord, suspect: Suspect, why: str) -> Conclusion:
     return Conclusion(confidence="proven", cause_class=cause_class(fault), suspect=1, statement=statement)
 
 
+def messenger(fault: FaultRecord, suspects: Sequence[Suspect], met: OpRef, why: str) -> Conclusion:
+    """The op that faulted is known, and another one made what it read."""
+    first = suspects[0]
+    statement = (
+        f"{place(first.op, first.source)} is the first suspect for the {kind_words(fault.kind)}: it wrote the"
+        f" integers that {place(met)} read when it faulted. {why[0].upper()}{why[1:]}."
+    )
+    return Conclusion(
+        confidence="ranked",
+        cause_class=cause_class(fault),
+        suspect=1,
+        statement=statement,
+        messenger=met,
+        notes=["which of the two is wrong is not proven: print the integers between them"],
+    )
+
+
 def one_of(fault: FaultRecord, suspects: Sequence[Suspect], why: str) -> Conclusion:
     """A witness names a kernel that several ops can have launched."""
     first = suspects[0]

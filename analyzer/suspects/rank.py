@@ -8,6 +8,7 @@ from math import exp
 from analyzer.model import FaultRecord, OpFacts
 from analyzer.schema import Reason, Suspect
 from analyzer.suspects.evidence import Context, collect
+from analyzer.suspects.producers import inherited
 
 LIKELY_SHARE = 0.5  # design.md rule 7: likely = over half of the weight
 
@@ -27,6 +28,9 @@ def rank(ops: Sequence[OpFacts], fault: FaultRecord, launches_before: int) -> li
     context = Context(fault=fault, launches_before=launches_before)
     scored = [(op, collect(op, context)) for op in ops]
     weights = [sum(reason.weight for reason in reasons) for _, reasons in scored]
+    for place, reason in inherited(ops, weights).items():
+        scored[place][1].insert(0, reason)
+        weights[place] += reason.weight
     total = sum(exp(weight) for weight in weights)
     order = sorted(range(len(scored)), key=lambda i: (-weights[i], -scored[i][0].launch_line))
     return [

@@ -15,12 +15,13 @@ from analyzer.model import Line, OpDetail, OpExpr, OpFacts
 from analyzer.parse.op_detail import parse_op_detail
 from analyzer.parse.op_name import parse_op_name
 from analyzer.schema import OpRef, SourceFrame, TensorInfo
-from analyzer.timeline.launches import leaves_of
+from analyzer.timeline.launches import leaves_of, leaves_of_kernel
 
 _BODY_LIMIT = 600  # a fused op of dozens of source ops with deep stacks; more is another writer's text
 _MXNXK = "INFO::: MxNxK: "
 _DTYPES = "INFO::: Data types: "
 _OP = "[OP] "
+_GRID = "grid"
 _TARGET = re.compile(r"(?:^|;)target=([a-z]+(?::\d+)?)")  # another writer's text can be glued to it
 # Frames below these belong to the framework: the op was made by the frame that called into them
 # (observed.md 2: frames keep the last three path parts only).
@@ -134,6 +135,13 @@ def parse_names(names: Iterable[str]) -> dict[str, OpExpr | None]:
     return parsed
 
 
+def _leaves(name: str, expr: OpExpr | None, detail: OpDetail) -> tuple[str, ...]:
+    """What an op does. One with a launch grid is a Triton kernel in PyTorch's op log."""
+    if any(key == _GRID for key, _ in detail.attributes) and "::" not in name:
+        return leaves_of_kernel(name)
+    return tuple(expr.leaves()) if expr else (name,)
+
+
 def gather_facts(
     window: pl.DataFrame, before: pl.DataFrame, lines: Lines, types: Mapping[str, Sequence[TensorInfo]]
 ) -> list[OpFacts]:
@@ -198,7 +206,7 @@ class _Gathered(msgspec.Struct, frozen=True, kw_only=True):
             completion_line=_int(row["completion_line"]),
             run=_int(row["run"]) or 0,
             expr=expr,
-            leaves=leaves_of(row) or (tuple(expr.leaves()) if expr else (name,)),
+            leaves=leaves_of(row) or _leaves(name, expr, detail),
             detail=detail,
             tensors=self._tensors(name, detail, (row, *inner)),
             source=tuple(dict.fromkeys(frames)),

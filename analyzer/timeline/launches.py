@@ -23,7 +23,11 @@ def leaves_of(row: Mapping[str, object]) -> tuple[str, ...]:
     """
     if row.get("body_last") != row["launch_line"]:
         return ()
-    name = str(row["name"])
+    return leaves_of_kernel(str(row["name"]))
+
+
+def leaves_of_kernel(name: str) -> tuple[str, ...]:
+    """What a kernel does, by its name; one that no compiler named was written by hand."""
     return (name,) if _NOT_BY_HAND.match(name) else (f"custom__{name}",)
 
 

@@ -146,3 +146,20 @@ def run_coredump(command: Sequence[str], folder: Path) -> str | None:
     options = ReplayOptions(folder=folder, deadline_s=120.0)
     finding = Attempts([sys.executable, *command], options).run("coredump")
     return finding.op.name if finding.op is not None and finding.op.exact else None
+
+
+def run_recorded(program: Sequence[str], folder: Path) -> Result:
+    """Record a program with the op log of PyTorch, and analyse what was recorded."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "serve.log"
+    record = ["-m", "analyzer", "record", "-o", str(log), "--for", "torch", "--quiet", "--"]
+    command = [sys.executable, *record, sys.executable, *program]
+    root = str(PROGRAMS.parents[2])
+    with (folder / "console.txt").open("wb") as out:
+        subprocess.run(command, stdout=out, stderr=out, check=False, timeout=180.0, cwd=root)
+    return analyze([str(log)])
+
+
+def first_suspect(result: Result) -> str | None:
+    """Name of the op that an analysis suspects most; null = it accuses nobody."""
+    return result.suspects[0].op.name if result.suspects else None

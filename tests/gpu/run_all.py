@@ -10,7 +10,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.gpu.cases import CASES, TORCH, Case, missing, run_case, run_coredump
+from tests.gpu.cases import (
+    CASES,
+    TORCH,
+    Case,
+    first_suspect,
+    missing,
+    run_case,
+    run_coredump,
+    run_recorded,
+)
 
 
 def row_of(case: Case, folder: Path) -> tuple[list[str], bool]:
@@ -57,6 +66,13 @@ def main() -> int:
         kernel = run_coredump([TORCH, "wild_pointer"], folder / "coredump")
         good = kernel == "add_position_kernel"
         rows.append(["core-dump rung", "-", str(kernel), "-", "-", "1", "right" if good else "WRONG"])
+        right &= good
+    if (not wanted or "recorded" in wanted) and missing(CASES[1]) is None:
+        suspect = first_suspect(run_recorded([TORCH, "messenger"], folder / "recorded"))
+        good = suspect == "topk_gate_kernel"
+        rows.append(
+            ["recorded messenger", "-", str(suspect), "-", str(suspect), "1", "right" if good else "WRONG"]
+        )
         right &= good
     print()
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]

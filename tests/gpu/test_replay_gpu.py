@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu.cases import CASES, TORCH, Case, missing, run_case, run_coredump
+from tests.gpu.cases import (
+    CASES,
+    TORCH,
+    Case,
+    first_suspect,
+    missing,
+    run_case,
+    run_coredump,
+    run_recorded,
+)
 
 pytestmark = pytest.mark.gpu
 
@@ -23,3 +32,11 @@ def test_the_core_dump_names_the_kernel_without_blocking(tmp_path: Path) -> None
     if (why := missing(CASES[1])) is not None:
         pytest.skip(why)
     assert run_coredump([TORCH, "wild_pointer"], tmp_path) == "add_position_kernel"
+
+
+def test_a_recording_names_the_writer_of_the_bad_index_first(tmp_path: Path) -> None:
+    """The kernel that faults only reads it (observed.md 25)."""
+    if (why := missing(CASES[1])) is not None:
+        pytest.skip(why)
+    result = run_recorded([TORCH, "messenger"], tmp_path)
+    assert first_suspect(result) == "topk_gate_kernel", result.conclusion.statement

@@ -11,6 +11,7 @@ import pytest
 
 from analyzer.record.ops.dump import read_ring
 from analyzer.record.ops.graphs import watch_graphs
+from analyzer.record.ops.inputs import evidence
 from analyzer.record.ops.recorder import Recorder
 from analyzer.record.ops.ring import Ring
 from analyzer.record.ops.triton import watch_triton
@@ -144,6 +145,28 @@ def test_a_triton_kernel_is_an_op_with_grid_and_arguments(log: Log, runtime: Sim
     assert second[1] == ";target=cuda:1;grid=3x2;x_ptr=4x64xfloat32"
     assert [first[2], second[2], third[2]] == [True, True, False]
     assert not runtime.launch_enter_hook
+
+
+class Indices(Tensor):
+    """An integer tensor with a storage."""
+
+    shape, dtype = (8, 8), "torch.int64"
+
+    def untyped_storage(self) -> Tensor:
+        return self
+
+
+def test_a_kernel_tells_which_op_wrote_its_integers(tmp_path: Path, runtime: SimpleNamespace) -> None:
+    """It may write whatever it has a pointer to: the next reader names it."""
+    path = tmp_path / "1.ring"
+    recorder = Recorder(Ring(str(path), 64, 1 << 16, 1 << 16))
+    watch_triton(recorder)
+    for _ in range(2):
+        runtime.function.run(Tensor(), Indices(), grid=(1,), warmup=False)
+    first, second = read_ring(path).ops
+    assert first.inputs is None
+    assert second.inputs is not None
+    assert evidence(second.inputs) == ";pos_ptr.from=0"
 
 
 def test_a_launch_by_another_launcher_has_its_name_only(log: Log, runtime: SimpleNamespace) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from analyzer.parse.op_detail import parse_op_detail
 from analyzer.parse.op_name import parse_op_name
+from analyzer.pipeline import analyze
 from analyzer.record.ops.dump import render_ring
 from analyzer.record.ops.inputs import unpack_header
 from analyzer.record.switches import HOOKS
@@ -250,6 +251,79 @@ def test_large_inputs_give_their_range_only(tmp_path: Path) -> None:
     assert set(found) == {"__metadata__"}
     assert (found["__metadata__"]["self.min"], found["__metadata__"]["self.max"]) == ("0", "99999")
     assert found["__metadata__"]["self.shape"] == "100000"
+
+
+MESSENGER = """
+table = torch.arange(12.0).reshape(4, 3)
+positions = torch.arange(4)
+sound = table.index_select(0, positions)
+positions.mul_(2)  # writes 6: the table has rows 0 to 3
+embedded = sound + 1
+torch.nn.functional.embedding(positions, table)  # meets it
+"""
+
+
+def line_of(text: str) -> int:
+    return next(n for n, line in enumerate((MODEL + MESSENGER).splitlines(), 1) if text in line)
+
+
+def test_the_op_that_raised_is_named_with_the_op_that_wrote_its_index(tmp_path: Path) -> None:
+    """The op that faults on an index is only the messenger (observed.md 25)."""
+    recorded = run(tmp_path / "serve.log", script(tmp_path, MESSENGER), target="torch")
+    assert recorded.code == 1
+    result = analyze([str(tmp_path / "serve.log")])
+    suspect = result.suspects[0]
+    assert (suspect.op.name, suspect.source[0].line) == ("aten::embedding", line_of("# meets it"))
+    (note,) = [note for note in result.conclusion.notes if "messenger" in note]
+    (reason,) = [reason for reason in suspect.reasons if reason.evidence == "producer"]
+    assert "its operand indices (0 to 6) was written by aten::mul_ (id " in note
+    assert f"made at serve.py:{line_of('# writes 6')}" in note
+    assert reason.text in note
+    launches = [n for n, line in enumerate(recorded.lines, 1) if b"[OP] LAUNCH aten::mul_ " in line]
+    assert reason.lines[0] == launches[0]
+
+
+def test_code_from_the_command_line_names_its_op(tmp_path: Path) -> None:
+    """No frame of a file stands in its traceback."""
+    code = (
+        "import torch\ntable = torch.zeros(4, 3)\nfor n in range(3):\n"
+        "    table.index_select(0, torch.tensor([2 * n]))"
+    )
+    recorded = run(tmp_path / "serve.log", python(code), target="torch")
+    assert recorded.code == 1
+    (suspect,) = analyze([str(tmp_path / "serve.log")]).suspects
+    assert suspect.op.name == "aten::index_select"
+    assert (suspect.source[0].file, suspect.source[0].line) == ("<string>", 4)
+
+
+@pytest.mark.parametrize("value", ["1", "1.0", "True"])
+def test_equal_arguments_of_other_types_are_told_apart(tmp_path: Path, value: str) -> None:
+    """Operands that were seen before are recognised by comparing them, and 1 == 1.0 == True."""
+    code, log = in_block(tmp_path, f"x = torch.ones(3)\nx.add(1)\nx.add(1.0)\nx.add(True)\nx.add({value})")
+    assert code == 0
+    told = [
+        line.split("other=")[1].split(";")[0] for line in log.read_text().splitlines() if "other=" in line
+    ]
+    assert told == ["1", "1.0", "True", value]
+
+
+def test_operands_that_change_are_described_anew(tmp_path: Path) -> None:
+    """Shapes, strides, dtypes and lists; more of them than are compared one by one."""
+    text = """
+for n in range(1, 13): torch.ones(n, 2).exp()
+torch.ones(4, 2).t().exp()
+torch.ones(4, 2).double().exp()
+torch.ones(4, 2).exp()
+torch.cat([torch.ones(1), torch.ones(2)]).exp()
+"""
+    _, log = in_block(tmp_path, text.strip())
+    lines = log.read_text().splitlines()
+    found = [line.partition("self=")[2] for n, line in enumerate(lines) if "self=" in line]
+    own = [text for text in found if "x2x" in text or "2x4x" in text or text.startswith("3x")]
+    assert own[:12] == [f"{n}x2xfloat32" for n in range(1, 13)]
+    assert "2x4xfloat32;self.strides=1,2" in own
+    assert "4x2xfloat64" in own
+    assert own[-2:] == ["4x2xfloat32", "3xfloat32"]
 
 
 def test_safetensors_reads_what_is_saved(tmp_path: Path) -> None:

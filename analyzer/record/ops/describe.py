@@ -7,14 +7,17 @@ out.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Hashable
 from functools import cache
 from typing import Any, Literal
 
+from analyzer.record.ops.guards import Guards, Known
 from analyzer.record.ops.inputs import CODES, SavedInput, pack_inputs
 from analyzer.record.ops.recorder import Recorder
 from analyzer.record.ops.settings import INPUT_LIMIT
 from analyzer.record.ops.signature import Operands, OpInfo, by_name
 
+KNOWN_OPS = 1 << 15  # distinct operand lists; a growing KV cache makes new ones at every step
 Inputs = Literal["none", "cpu", "sync"]
 # A tensor subclass may refuse any question, and reading a value meets the fault of an earlier op. The program
 # must run as without us: the op's own call is where it fails.
@@ -22,51 +25,85 @@ _REFUSALS = (RuntimeError, TypeError, ValueError, AttributeError)
 
 
 class Describer:
-    """Describes ops for one recorder."""
+    """Describes ops for one recorder. One that was seen before with such operands costs one look-up."""
 
     def __init__(self, recorder: Recorder, inputs: Inputs) -> None:
         import torch
 
         self._recorder = recorder
         self._inputs = inputs
-        self._operands = Operands(torch.Tensor, torch.strided)
+        self._torch = (torch.Tensor, torch.strided)
+        self._operands = Operands(*self._torch)
+        self._key = self._operands.key
         self._infos: dict[Any, OpInfo] = {}
+        self._known: dict[Hashable, Known] = {}
 
     def info(self, func: Any) -> OpInfo:
         """What is fixed about an overload."""
         info = self._infos.get(func)
         if info is None:
-            info = self._infos[func] = OpInfo(func)
+            info = self._infos[func] = OpInfo(func, Guards(*self._torch))
         return info
 
-    def describe(self, func: Any, info: OpInfo, args: Any, kwargs: Any) -> tuple[bytes, bytes | None]:
+    def describe(self, info: OpInfo, args: Any, kwargs: Any) -> tuple[Known, bytes | None]:
         """The op's text, and its saved inputs; null = none, or none that may be read."""
-        ints: list[Any] = []
         try:
-            key = (func, *self._operands.key(args, kwargs, ints))
-            known = self._recorder.texts
-            text = known.get(key)
-            if text is None:
-                text = known[key] = self._operands.text(info, args, kwargs)
+            known = None if kwargs else info.guards.find(args)
+            if known is None:
+                key = (info, *self._key(args, kwargs))
+                known = self._known.get(key) or self._learn(key, info, args, kwargs or {})
+                if not kwargs:
+                    info.guards.learn(args, known)
         except _REFUSALS:
-            return f"{info.name}\n;target=unknown".encode(), None
-        if not ints or self._inputs == "none":
-            return text, None
+            return Known(f"{info.name}\n;target=unknown".encode(), takes=False), None
+        if not known.takes:
+            return known, None
         try:
-            return text, self._saved(info, args, kwargs)
+            return known, self._saved(info, args, kwargs or {})
         except _REFUSALS:
-            return text, None
+            return known, None
+
+    def gave(self, known: Known, ident: int, result: Any) -> None:
+        """Remember who made the integers of a result."""
+        try:
+            tensors = [
+                one for one in self._operands.all_tensors([result], {}) if self._operands.is_integer(one)
+            ]
+        except _REFUSALS:
+            tensors = []
+        known.gives = bool(tensors)
+        self._recorder.writers.wrote(ident, tensors)
+
+    def _learn(self, key: Hashable, info: OpInfo, args: Any, kwargs: Any) -> Known:
+        if len(self._known) >= KNOWN_OPS:
+            self._known.clear()
+        integers = any(self._operands.is_integer(one) for one in self._operands.all_tensors(args, kwargs))
+        text = self._operands.text(info, args, kwargs)
+        self._known[key] = found = Known(text, takes=integers and self._inputs != "none")
+        return found
 
     def _saved(self, info: OpInfo, args: Any, kwargs: Any) -> bytes | None:
-        named = by_name(self._operands, info, args, kwargs, self._is_readable)
+        named = by_name(self._operands, info, args, kwargs, self._operands.is_integer)
         # What the op writes holds garbage before it (observed.md 29).
-        found = [read_values(name, one) for name, one in named if name.partition(".")[0] not in info.written]
+        found = [
+            one
+            for name, tensor in named
+            if name.partition(".")[0] not in info.written and (one := self._save(name, tensor)) is not None
+        ]
         return pack_inputs(info.name, found) if found else None
+
+    def _save(self, name: str, tensor: Any) -> SavedInput | None:
+        """Values where they may be read, and who wrote them; null = neither is known."""
+        writer = self._recorder.writers.of(tensor)
+        if self._is_readable(tensor):
+            return read_values(name, tensor)._replace(writer=writer)
+        if writer is None:
+            return None
+        shape, dtype = tuple(tensor.shape), _word(tensor.dtype)
+        return SavedInput(name, shape, dtype, str(tensor.device), None, None, b"", writer)
 
     def _is_readable(self, tensor: Any) -> bool:
         """While a CUDA graph is captured nothing may be read: a copy to the host would end the capture."""
-        if not self._operands.integers.get(tensor.dtype, False):
-            return False
         kind = tensor.device.type
         return kind == "cpu" or (kind != "meta" and self._inputs == "sync" and self._recorder.capture is None)
 

@@ -2,13 +2,15 @@
 
 ::
 
+    [RECORD] STEP n=7
     [OP] LAUNCH aten::index_select [id=41]
     srv/app/serve.py:88:<module>
     srv/app/model.py:31:forward
     ;target=cuda:0;self=4x1000xfloat32;dim=0;index=17xint64;index.min=0;index.max=1000
     [OP] COMPLETE aten::index_select [id=41] target=cuda:0
 
-The head of a record with frames ends in a blank. An op that raised has no ``COMPLETE``.
+``STEP`` stands in front of the first op of a step. The head of a record with frames ends in a blank.
+An op that raised has no ``COMPLETE``.
 """
 
 from __future__ import annotations
@@ -22,13 +24,17 @@ from pathlib import Path
 from analyzer.errors import InputError
 from analyzer.record.ops.inputs import evidence, file_name
 from analyzer.record.ops.ring import HEADER, HEADER_BYTES, LENGTH, MAGIC, SLOT, VERSION
+from analyzer.record.ops.settings import step_mark
 from analyzer.schema import Value
 
 _GONE = b"op\n;target=unknown"  # the text was overwritten: more distinct texts than the arena holds
 
 
 class RingOp(Value):
-    """One op of a ring. ``done_ns`` null = the call had not returned; ``inputs``: see ``inputs.py``."""
+    """One op of a ring. ``done_ns`` null = the call had not returned; ``inputs``: see ``inputs.py``.
+
+    ``step``: calls of the outermost module up to it (``steps.py``); 0 = none yet.
+    """
 
     id: int
     name: str
@@ -37,6 +43,7 @@ class RingOp(Value):
     launch_ns: int
     done_ns: int | None
     thread: int
+    step: int = 0
     inputs: bytes | None = None
 
     @property
@@ -81,7 +88,7 @@ def _read(path: Path, data: mmap.mmap) -> RingDump:
     known: dict[int, bytes] = {}
     ops = []
     for at in range(HEADER_BYTES, base, SLOT.size):
-        check, launch_ns, done_ns, op, frames, saved, thread, again = SLOT.unpack_from(data, at)
+        check, launch_ns, done_ns, op, frames, saved, thread, step, again = SLOT.unpack_from(data, at)
         if not check or check != again:  # never used, or the process died inside the write
             continue
         for place in (op, frames):
@@ -97,6 +104,7 @@ def _read(path: Path, data: mmap.mmap) -> RingDump:
                 launch_ns=launch_ns,
                 done_ns=done_ns or None,
                 thread=thread,
+                step=step,
                 inputs=_record(data, base + texts, inputs, input_head, saved),
             )
         )
@@ -125,14 +133,22 @@ def render_completion(op: RingOp) -> bytes:
     return f"[OP] COMPLETE {op.name} [id={op.id}] target={op.device}".encode()
 
 
-def render_events(ops: Sequence[RingOp], late: Sequence[RingOp] = ()) -> Iterator[tuple[int, bytes]]:
-    """Records with their times in nanoseconds, in order of time.
+def render_events(
+    ops: Sequence[RingOp], late: Sequence[RingOp] = (), step: int = 0
+) -> Iterator[tuple[int, bytes]]:
+    """Records with their times in nanoseconds, in order of time, and marks where a step begins.
 
     Args:
         ops: By id; launch, and completion where there is one.
         late: Ops whose completion only is wanted.
+        step: That of the last op before these.
     """
-    launches = [(op.launch_ns, op.id, 0, render_launch(op)) for op in ops]
+    launches = []
+    for op in ops:
+        if op.step > step:
+            step = op.step
+            launches.append((op.launch_ns, op.id, -1, step_mark(step)))
+        launches.append((op.launch_ns, op.id, 0, render_launch(op)))
     done = [(op.done_ns, op.id, 1, render_completion(op)) for op in [*late, *ops] if op.done_ns is not None]
     for time_ns, _, _, text in heapq.merge(sorted(launches), sorted(done), key=itemgetter(0, 1, 2)):
         yield time_ns, text

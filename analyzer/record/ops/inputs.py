@@ -3,8 +3,9 @@
 One ``.safetensors`` file an op (u64 length of the header, JSON header, raw little-endian values), which every
 reader of that format loads; here without its package, as this runs in the recorded program. Tensors are named
 by the op's own argument names (``index``; ``indices.0`` in a list). ``__metadata__`` holds ``op`` and, for
-each argument, ``<name>.shape``, ``.dtype``, ``.device``, and ``.min`` and ``.max`` where the values were read
-and there are any. A tensor above the limit has its metadata only: its values are not in the file.
+each argument, ``<name>.shape``, ``.dtype``, ``.device``; ``.min`` and ``.max`` where the values were read and
+there are any; ``.from``, the id of the op that wrote it last, where that was logged. A tensor above the limit
+has its metadata only: its values are not in the file.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class SavedInput(NamedTuple):
     low: int | None
     high: int | None
     data: bytes
+    writer: int | None = None
 
 
 def pack_inputs(op: str, inputs: list[SavedInput]) -> bytes:
@@ -52,6 +54,8 @@ def pack_inputs(op: str, inputs: list[SavedInput]) -> bytes:
         if one.low is not None and one.high is not None:
             metadata[f"{one.name}.min"] = str(one.low)
             metadata[f"{one.name}.max"] = str(one.high)
+        if one.writer is not None:
+            metadata[f"{one.name}.from"] = str(one.writer)
         if one.data:
             end = offset + len(one.data)
             header[one.name] = {"dtype": CODES[one.dtype], "shape": one.shape, "data_offsets": [offset, end]}
@@ -70,9 +74,11 @@ def unpack_header(blob: bytes) -> dict[str, dict[str, object]]:
 
 
 def evidence(blob: bytes) -> str:
-    """``;index.min=0;index.max=1000``: the ranges, as further details of the op's closing line."""
+    """``;index.min=0;index.max=1000;index.from=40``: ranges and writers, as details of the closing line."""
     metadata = unpack_header(blob)["__metadata__"]
-    return "".join(f";{key}={value}" for key, value in metadata.items() if key.endswith((".min", ".max")))
+    return "".join(
+        f";{key}={value}" for key, value in metadata.items() if key.endswith((".min", ".max", ".from"))
+    )
 
 
 def file_name(ident: int, prefix: str = "") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from types import CodeType
 from typing import Any
 
@@ -11,42 +10,54 @@ from analyzer.record.ops.describe import Describer, Inputs
 from analyzer.record.ops.recorder import Recorder
 
 
-@cache
-def mode_class() -> Any:
-    """The mode, to be called with a recorder and what to read; made on first use as its base is torch's."""
+def mode_class(recorder: Recorder, inputs: Inputs) -> Any:
+    """The mode of one recorder: a class without arguments, as each thread needs an object of its own.
+
+    The class is made here as its base is torch's. It is a closure and no object with attributes, and views
+    (two of three calls of a decoder) leave it by the second line, because it runs at every op.
+    """
+    from torch._ops import OpOverload
     from torch._subclasses.fake_tensor import FakeTensor
     from torch.utils._python_dispatch import TorchDispatchMode
 
+    describer = Describer(recorder, inputs)
+    describe, gave, launch = describer.describe, describer.gave, recorder.launch
+    # By id(func), which is quicker than its hash: what to call, and its info; null = it launches nothing.
+    known: dict[int, tuple[Any, Any]] = {}
+    alive = []  # an id of a dead function would be given out again
+
+    def learn(func: Any) -> tuple[Any, Any]:
+        info = describer.info(func)
+        call = func._op if type(func) is OpOverload else func  # noqa: SLF001 - all that its __call__ does
+        alive.append(func)
+        known[id(func)] = found = (call, info if info.launches else None)
+        return found
+
+    def dispatch(_mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        call, info = known.get(id(func)) or learn(func)
+        if info is None or (types and FakeTensor in types):  # fake: a compiler traces, nothing is launched
+            return call(*args, **kwargs) if kwargs else call(*args)
+        op, saved = describe(info, args, kwargs)
+        ident = launch(op.text, saved, 2)
+        result = call(*args, **kwargs) if kwargs else call(*args)
+        recorder.returned(ident)
+        if op.gives is not False:
+            gave(op, ident, result)
+        return result
+
     hide = _dynamo_skip()
-
-    class OpLogMode(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
-        """Notes each op and passes it on."""
-
-        supports_higher_order_operators = True
-
-        def __init__(self, recorder: Recorder, inputs: Inputs) -> None:
-            super().__init__()
-            self._recorder = recorder
-            self._describer = Describer(recorder, inputs)
-
-        # Without this, torch.compile would run everything eagerly while we log.
-        ignore_compile_internals = classmethod(lambda _: True)
-        # Whether the base class has to hide us from Dynamo.
-        _should_skip_dynamo = classmethod(lambda _: hide is None)
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            info = self._describer.info(func)
-            if not info.launches or FakeTensor in types:  # a compiler traces: nothing is launched
-                return func(*args, **kwargs)
-            ident = self._recorder.launch(*self._describer.describe(func, info, args, kwargs), depth=2)
-            result = func(*args, **kwargs)
-            self._recorder.returned(ident)
-            return result
-
     if hide is not None:
-        hide(OpLogMode.__torch_dispatch__.__code__)
-    return OpLogMode
+        hide(dispatch.__code__)
+    members = {
+        "__torch_dispatch__": dispatch,
+        "__doc__": "Notes each op and passes it on.",
+        "supports_higher_order_operators": True,
+        # Without this, torch.compile would run everything eagerly while we log.
+        "ignore_compile_internals": classmethod(lambda _: True),
+        # Whether the base class has to hide us from Dynamo.
+        "_should_skip_dynamo": classmethod(lambda _: hide is None),
+    }
+    return type("OpLogMode", (TorchDispatchMode,), members)
 
 
 def _dynamo_skip() -> Callable[[CodeType], None] | None:

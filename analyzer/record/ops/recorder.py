@@ -9,21 +9,19 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Protocol
 
 from analyzer.record.ops.frames import Stacks
 from analyzer.record.ops.ring import Ring
-from analyzer.record.ops.settings import INPUT_BYTES, RING_SUFFIX, TEXT_BYTES
-
-KNOWN_OPS = 1 << 15  # distinct operand lists; a growing KV cache makes new ones at every step
+from analyzer.record.ops.settings import INPUT_BYTES, RING_SUFFIX, TEXT_BYTES, step_mark
+from analyzer.record.ops.writers import Writers
 
 
 class Sink(Protocol):
     """Where ops go. Both calls return after the kernel of the operating system has the bytes."""
 
-    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None) -> None:
+    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None, step: int = 0) -> None:
         """Before the launch."""
 
     def returned(self, ident: int) -> None:
@@ -46,9 +44,13 @@ class LogSink:
         self._inputs = Path(inputs)
         self._stamps = stamps
         self._open: dict[int, bytes] = {}
+        self._step = 0
 
-    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None) -> None:
-        """Write the launch record, and the inputs beside the log."""
+    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None, step: int = 0) -> None:
+        """Write the launch record, the inputs beside the log, and a mark where a step begins."""
+        if step != self._step:
+            self._step = step
+            self._write(step_mark(step))
         name, _, detail = op.partition(b"\n")
         target = detail.removeprefix(b";target=").partition(b";")[0]
         if inputs is not None:
@@ -80,21 +82,16 @@ class LogSink:
 
 
 class Recorder:
-    """All ops of this process. After a fork the child begins a ring of its own."""
+    """All ops of this process. After a fork the child begins a ring of its own.
+
+    ``returned``, called with an op's id, notes that its call returned.
+    """
 
     def __init__(self, sink: Sink) -> None:
         self.capture: str | None = None  # name of the CUDA graph that is being captured
-        self._sink = sink
-        self._ids = itertools.count()  # next() is atomic: threads share it
-        self._stacks = Stacks()
-        self._texts: dict[Hashable, bytes] = {}
-
-    @property
-    def texts(self) -> dict[Hashable, bytes]:
-        """Texts by operand key, for those who make them; they keep below ``KNOWN_OPS``."""
-        if len(self._texts) >= KNOWN_OPS:
-            self._texts.clear()
-        return self._texts
+        self.writers = Writers()
+        self._stack = Stacks().text
+        self.replace_sink(sink)
 
     def launch(self, op: bytes, inputs: bytes | None = None, depth: int = 1) -> int:
         """Note an op before it is launched.
@@ -110,18 +107,18 @@ class Recorder:
         ident = next(self._ids)
         if self.capture is not None:
             op += b";capture=" + self.capture.encode()
-        frame = sys._getframe(depth)  # noqa: SLF001 - the documented way to the caller
-        self._sink.launch(ident, op, self._stacks.text(frame), inputs)
+        frames = self._stack(sys._getframe(depth))  # noqa: SLF001 - the documented way to the caller
+        self._note(ident, op, frames, inputs, self.step)
         return ident
-
-    def returned(self, ident: int) -> None:
-        """Note that the call of an op returned."""
-        self._sink.returned(ident)
 
     def replace_sink(self, sink: Sink) -> None:
         """Go on elsewhere, from id 0."""
+        self.step = 0  # calls of the outermost module so far (steps.py)
         self._sink = sink
-        self._ids = itertools.count()
+        self._note = sink.launch
+        self.returned = sink.returned
+        self._ids = itertools.count()  # next() is atomic: threads share it
+        self.writers.forget()
 
     def close(self) -> None:
         """Close the sink."""

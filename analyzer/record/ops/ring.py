@@ -8,7 +8,8 @@ pointed to, because a server launches a million ops with about a thousand distin
 Layout, little-endian: header of 128 bytes, ``slots`` slots, an arena of texts, an arena of inputs. A place in
 an arena is its offset in the endless stream of bytes ever written there (from 1; 0 = none): it is at
 ``place % size``, and still there if ``head - place <= size``. A record there is a u32 length and its bytes,
-never across the arena's end. A slot is valid if its first and last word are equal; they are ``id + 1``.
+never across the arena's end. A slot is valid if its first and last word are equal; they are ``id + 1``. Of
+the thread's identifier the lower half is kept; ``step`` counts calls of the outermost module (``steps.py``).
 
 Imports nothing but the standard library: it runs in the Python of the recorded program.
 """
@@ -19,19 +20,24 @@ import mmap
 import os
 import struct
 import threading
-import time
 from pathlib import Path
+from threading import get_ident
+from time import time_ns
 
 MAGIC = b"TAOPRING"
-VERSION = 1
+VERSION = 2
 HEADER = struct.Struct("<8sIIQQQQQQ")  # magic, version, pid, slots, text size, input size, heads, start time
 HEADER_BYTES = 128
 HEADS_AT = 40  # offset of the two heads in the header
-SLOT = struct.Struct("<QqqQQQQQ")  # id + 1, launch_ns, done_ns, op text, frames, inputs, thread, id + 1
-DONE_AT = 16  # offset of done_ns in a slot
+SLOT = struct.Struct(
+    "<QqqQQQIIQ"
+)  # id + 1, launch_ns, done_ns, op text, frames, inputs, thread, step, id + 1
+_WORDS = SLOT.size // 8  # of a slot
+_FIRST = HEADER_BYTES // 8  # word at which the slots begin
+_DONE = 2  # word of done_ns in a slot
+_U32 = 0xFFFFFFFF
 LENGTH = struct.Struct("<I")
 _WORD = struct.Struct("<Q")
-_TIME = struct.Struct("<q")
 KNOWN_TEXTS = 1 << 16  # places that are remembered; more distinct texts than this and they are written again
 
 
@@ -60,10 +66,13 @@ class Ring:
         with Path(path).open("wb+") as file:
             file.truncate(self._bases[1] + input_bytes)
             self._map = mmap.mmap(file.fileno(), 0)
-        fields = (VERSION, os.getpid(), slots, text_bytes, input_bytes, *self._heads, time.time_ns())
+        self._words = memoryview(self._map).cast("q")
+        self._pack = SLOT.pack_into
+        self._half = text_bytes // 2
+        fields = (VERSION, os.getpid(), slots, text_bytes, input_bytes, *self._heads, time_ns())
         HEADER.pack_into(self._map, 0, MAGIC, *fields)
 
-    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None) -> None:
+    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None, step: int = 0) -> None:
         """Note that an op is about to be launched.
 
         Args:
@@ -71,39 +80,44 @@ class Ring:
             op: Its line: name, line end, details.
             frames: Its Python stack, a line a frame; may be empty.
             inputs: Saved inputs (``inputs.py``); null = none.
+            step: ``Recorder.step``.
         """
-        op_place = self._place(op)
-        frames_place = self._place(frames) if frames else 0
-        inputs_place = self._append(1, inputs) if inputs is not None else 0
+        # What is in the older half is written anew: no slot shall outlive its texts.
+        places, oldest = self._places, self._heads[0] - self._half
+        op_place = places.get(op, 0)
+        if op_place <= oldest or not op_place:
+            op_place = self._placed(op)
+        frames_place = places.get(frames, 0)
+        if frames_place <= oldest or not frames_place:
+            frames_place = self._placed(frames) if frames else 0
         check = ident + 1
-        SLOT.pack_into(
+        self._pack(
             self._map,
             HEADER_BYTES + ident % self._slots * SLOT.size,
             check,
-            time.time_ns(),
+            time_ns(),
             0,
             op_place,
             frames_place,
-            inputs_place,
-            threading.get_ident(),
+            self._append(1, inputs) if inputs is not None else 0,
+            get_ident() & _U32,
+            step & _U32,
             check,
         )
 
     def returned(self, ident: int) -> None:
         """Note that the host left the call (not that the device has finished, observed.md 7)."""
-        at = HEADER_BYTES + ident % self._slots * SLOT.size
-        if _WORD.unpack_from(self._map, at)[0] == ident + 1:  # not yet overwritten by a younger op
-            _TIME.pack_into(self._map, at + DONE_AT, time.time_ns())
+        at = _FIRST + ident % self._slots * _WORDS
+        if self._words[at] == ident + 1:  # not yet overwritten by a younger op
+            self._words[at + _DONE] = time_ns()
 
     def close(self) -> None:
         """Unmap; the file stays."""
+        self._words.release()
         self._map.close()
 
-    def _place(self, text: bytes) -> int:
-        """Where ``text`` stands; in the older half it is written anew: no slot shall outlive its texts."""
-        place = self._places.get(text)
-        if place is not None and self._heads[0] - place < self._sizes[0] // 2:
-            return place
+    def _placed(self, text: bytes) -> int:
+        """Where ``text`` stands now that it was written."""
         place = self._append(0, text)
         if len(self._places) >= KNOWN_TEXTS:
             self._places.clear()

@@ -10,4 +10,10 @@ RING_OPS = 4096  # ten steps of a 12-layer model: the fault is at most two steps
 RING_SUFFIX = ".ring"
 TEXT_BYTES = 8 << 20  # of a ring's texts; a server has about a thousand distinct ones of 1 KB
 INPUT_BYTES = 16 << 20  # of a ring's saved inputs
+STEP_MARK = "[RECORD] STEP "  # in front of the first op after the outermost module was called again
 INPUT_LIMIT = 64 << 10  # bytes of one input that are saved in full: 8192 indices of 64 bits
+
+
+def step_mark(step: int) -> bytes:
+    """The line that begins a step of the recorded program: ``[RECORD] STEP n=7``."""
+    return f"{STEP_MARK}n={step}".encode()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+from analyzer.record.ops.guards import Guards
+
 MAX_VALUE = 60  # characters of a value that is no tensor
 INTEGERS = frozenset({"int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool"})
 # Allocate or relabel, launch nothing; and what tracing asks for. (Those that say so themselves: ``is_view``.)
@@ -18,12 +20,16 @@ _NO_LAUNCH = frozenset(
 )
 
 
+PLAIN = frozenset({int, float, bool, str, type(None)})
+
+
 class OpInfo:
     """What does not change between the launches of one overload."""
 
-    __slots__ = ("launches", "name", "names", "overload", "written")
+    __slots__ = ("guards", "launches", "name", "names", "overload", "written")
 
-    def __init__(self, func: Any) -> None:
+    def __init__(self, func: Any, guards: Guards) -> None:
+        self.guards = guards
         schema = getattr(func, "_schema", None)  # a higher-order op (while_loop) has none
         full = str(schema.name) if schema is not None else f"higher_order::{func.name()}"
         self.name = "".join(char if char.isalnum() or char in "_.:" else "_" for char in full)
@@ -44,42 +50,58 @@ class Operands:
     def __init__(self, tensor: type, strided: object) -> None:
         self._tensor = tensor
         self._strided = strided
-        self.integers: dict[Any, bool] = {}  # torch.dtype -> whether values of it can go out of range
 
-    def key(self, args: Sequence[Any], kwargs: Mapping[str, Any], ints: list[Any]) -> tuple[Hashable, ...]:
-        """All that the text depends on.
+    def key(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[Hashable]:
+        """All that the text depends on."""
+        parts: list[Hashable] = []
+        add = parts.append
+        tensor = self._tensor
+        for arg in args:
+            kind = arg.__class__
+            if kind in PLAIN:
+                add(kind)  # 1, 1.0 and True are equal but do not read the same
+                add(arg)
+            elif kind is tensor or isinstance(arg, tensor):
+                try:
+                    add(arg.shape)
+                    add(arg.dtype)
+                    add(arg.device)
+                    if not arg.is_contiguous():
+                        add(arg.stride())
+                except RuntimeError:  # nested or sparse
+                    add(self._part(arg))
+            else:
+                add(self._part(arg))
+        if kwargs:
+            for name, arg in kwargs.items():
+                add(name)
+                add(self._part(arg))
+        return parts
 
-        Args:
-            args: Positional arguments.
-            kwargs: Keyword arguments.
-            ints: Gets the integer and boolean tensors among them.
-        """
-        parts: list[Hashable] = [self._part(arg, ints) for arg in args]
-        for name, arg in kwargs.items():
-            parts.append(name)
-            parts.append(self._part(arg, ints))
-        return tuple(parts)
-
-    def _part(self, arg: Any, ints: list[Any]) -> Hashable:
+    def _part(self, arg: Any) -> Hashable:
         if isinstance(arg, self._tensor):
-            dtype = arg.dtype  # type: ignore[attr-defined]
-            integer = self.integers.get(dtype)
-            if integer is None:
-                integer = self.integers[dtype] = _word(dtype) in INTEGERS
-            if integer:
-                ints.append(arg)
-            shape = None if arg.is_nested else arg.shape  # type: ignore[attr-defined]
-            return (shape, dtype, arg.device, self._strides(arg))  # type: ignore[attr-defined]
-        if arg is None or isinstance(arg, (int, float, str)):
-            return (arg.__class__, arg)  # 1, 1.0 and True are equal but do not read the same
+            nested = arg.is_nested  # type: ignore[attr-defined]
+            shape = None if nested else arg.shape  # type: ignore[attr-defined]
+            return (shape, arg.dtype, arg.device, arg.layout, self._strides(arg))  # type: ignore[attr-defined]
+        if arg.__class__ in PLAIN:
+            return (arg.__class__, arg)
         if isinstance(arg, (list, tuple)):
-            return tuple([self._part(one, ints) for one in arg])
+            return tuple([self._part(one) for one in arg])
         return str(arg)
 
     def _strides(self, tensor: Any) -> tuple[int, ...] | None:
         if tensor.layout is not self._strided or tensor.is_nested or tensor.is_contiguous():
             return None
         return tuple(tensor.stride())
+
+    def is_integer(self, tensor: Any) -> bool:
+        """Whether values of it can go out of range."""
+        return _word(tensor.dtype) in INTEGERS
+
+    def all_tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
+        """The tensors of a call, those in lists too."""
+        for _, one in self.tensors([("", arg) for arg in [*args, *kwargs.values()]]):
+            yield one
 
     def text(self, info: OpInfo, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
         """Name, line end, and the closing line of the record: target first, then the operands."""
@@ -92,8 +114,7 @@ class Operands:
 
     def device(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         """Where the op runs: the first accelerator among its tensors, else ``device=``, else cpu."""
-        operands = [("", arg) for arg in [*args, *kwargs.values()]]
-        devices = [str(one.device) for _, one in self.tensors(operands)]
+        devices = [str(one.device) for one in self.all_tensors(args, kwargs)]
         asked = kwargs.get("device")
         other = [name for name in devices if name != "cpu"]
         return other[0] if other else str(asked) if asked is not None else "cpu"

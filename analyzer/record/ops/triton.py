@@ -14,8 +14,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from analyzer.record.ops.inputs import SavedInput, pack_inputs
 from analyzer.record.ops.recorder import Recorder
-from analyzer.record.ops.signature import MAX_VALUE, shape_text
+from analyzer.record.ops.signature import INTEGERS, MAX_VALUE, shape_text
 
 
 class _Here(threading.local):
@@ -36,8 +37,30 @@ class TritonWatch:
     def enter(self, metadata: Any) -> None:
         """Triton's launch hook: the kernel is enqueued next."""
         name = str(metadata.get().get("name", "unknown")) if metadata is not None else "unknown"
-        op = kernel_text(name, self._here.call)
-        self._here.open.append(self._recorder.launch(op, depth=2))
+        call = self._here.call
+        pointers = _integers(call)
+        saved = self._writers_of(name, pointers)
+        ident = self._recorder.launch(kernel_text(name, call), saved, depth=2)
+        self._here.open.append(ident)
+        self._recorder.writers.wrote(ident, pointers.values())  # it may write whatever it has a pointer to
+
+    def _writers_of(self, name: str, pointers: Mapping[str, Any]) -> bytes | None:
+        """Who wrote the integers that a kernel is given; null = nobody that is known."""
+        found = [
+            SavedInput(
+                key,
+                tuple(one.shape),
+                str(one.dtype).removeprefix("torch."),
+                str(one.device),
+                None,
+                None,
+                b"",
+                writer,
+            )
+            for key, one in pointers.items()
+            if (writer := self._recorder.writers.of(one)) is not None
+        ]
+        return pack_inputs(name, found) if found else None
 
     def leave(self, metadata: Any) -> None:  # noqa: ARG002 - the hook's signature is Triton's
         """Triton's exit hook: the launch call returned."""
@@ -59,15 +82,32 @@ class TritonWatch:
         return run_noted
 
 
+def _bound(call: tuple[Any, Sequence[Any], Mapping[str, Any]]) -> dict[str, Any]:
+    """The arguments of a kernel by name."""
+    function, args, kwargs = call
+    names = getattr(function, "arg_names", None) or [f"arg{index}" for index in range(len(args))]
+    bound = dict(zip(names, args))  # noqa: B905 - Python 3.9 has no strict; more names than values is usual
+    bound.update({key: value for key, value in kwargs.items() if key not in {"grid", "warmup"}})
+    return bound
+
+
+def _integers(call: tuple[Any, Sequence[Any], Mapping[str, Any]] | None) -> dict[str, Any]:
+    """The integer tensors among the arguments of a kernel."""
+    if call is None:
+        return {}
+    return {
+        key: value
+        for key, value in _bound(call).items()
+        if hasattr(value, "data_ptr") and str(getattr(value, "dtype", "")).removeprefix("torch.") in INTEGERS
+    }
+
+
 def kernel_text(name: str, call: tuple[Any, Sequence[Any], Mapping[str, Any]] | None) -> bytes:
     """Name, line end and closing line of a kernel's record; ``call`` null = arguments not known."""
     if call is None:
         return f"{name}\n;target=cuda".encode()
-    function, args, kwargs = call
-    names = getattr(function, "arg_names", None) or [f"arg{index}" for index in range(len(args))]
-    bound = dict(zip(names, args))  # noqa: B905 - Python 3.9 has no strict; more names than values is usual
-    grid = kwargs.get("grid")
-    bound.update({key: value for key, value in kwargs.items() if key not in {"grid", "warmup"}})
+    bound = _bound(call)
+    grid = call[2].get("grid")
     if callable(grid):
         grid = _called(grid, bound)
     pairs = [("grid", "x".join(map(str, grid)) if grid else "unknown")]

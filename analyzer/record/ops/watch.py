@@ -31,13 +31,14 @@ _STREAM: Stream = "stderr"
 
 
 class _Seen(msgspec.Struct):
-    """What of a ring is in the log: ops below ``next_id``, and those of them without a completion yet.
+    """What of a ring is in the log: ops below ``next_id``, the last ``step``, ops without a completion yet.
 
     The ops of the first process that has any stand in the log like its own text, without a tag.
     """
 
     tag: str
     next_id: int = 0
+    step: int = 0
     open_ids: set[int] = msgspec.field(default_factory=set)
 
 
@@ -105,11 +106,12 @@ class OpsWatch:
         if not new and not late:
             return b""
         lost = new[0].id - seen.next_id if new else 0
+        step = seen.step
         self._note(seen, new, late)
         save_inputs(new, self._inputs, prefix=f"{dump.pid}-")
         head = render_line("OPS", {"pid": dump.pid, "ops": len(new), "lost": lost})
         out = [stamp_lines(f"{head}\n".encode(), time.time_ns(), _STREAM)]
-        for time_ns, text in render_events(new, late):
+        for time_ns, text in render_events(new, late, step):
             stamp = cri_time(time_ns) + b" stderr F " + seen.tag.encode()
             out.append(stamp + text.replace(b"\n", b"\n" + stamp) + b"\n")
         return b"".join(out)
@@ -118,5 +120,6 @@ class OpsWatch:
     def _note(seen: _Seen, new: list[RingOp], late: list[RingOp]) -> None:
         if new:
             seen.next_id = new[-1].id + 1
+            seen.step = max(seen.step, *(op.step for op in new))
         seen.open_ids.difference_update(op.id for op in late)
         seen.open_ids.update(op.id for op in new if op.done_ns is None)
