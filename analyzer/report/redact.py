@@ -20,7 +20,7 @@ from analyzer.report.sections import excerpts_wanted
 from analyzer.schema import Result
 
 LONGEST_LINE = 20_000  # longer lines are cut before anything looks at them
-BARE_KINDS = ("host", "pod", "user", "folder")
+BARE_KINDS = ("host", "pod", "user", "folder", "model")
 BARE_CHARS = 4  # a shorter name is replaced only where its place shows that it is one
 # Vocabularies of ours: a user called "unknown" must not break them.
 NEVER_TEXT = frozenset(
@@ -50,7 +50,7 @@ NEVER_TEXT = frozenset(
 )
 
 
-_PLACEHOLDER = re.compile(r"(?:host|user|ip|email|mac|pod|folder|request-text|gpu-uuid)-\d+")
+_PLACEHOLDER = re.compile(r"(?:host|user|ip|email|mac|pod|folder|model|request-text|gpu-uuid)-\d+")
 
 
 class Redactor:
@@ -137,7 +137,7 @@ class Redactor:
 
 def _stands_alone(kind: str, value: str) -> bool:
     """Whether a name goes everywhere, or only where its place shows that it is one."""
-    if kind == "folder":
+    if kind in {"folder", "model"}:
         return len(value) >= BARE_CHARS and is_telling(value)
     return kind in BARE_KINDS and len(value) >= BARE_CHARS and value.lower() not in COMMON
 

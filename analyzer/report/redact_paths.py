@@ -78,7 +78,7 @@ _PLAIN_FORM = re.compile(
     r"\.{1,2}|~|\$\{?\w+\}?|.{1,2}|\d+(?:\.\d+)*|v\d+(?:\.\d+)*|python\d(?:\.\d+)*t?|cp\d+|cuda-\d+(?:\.\d+)*|"
     r"nvidia[\w-]*|\.cargo|index\.crates\.io[\w-]*|cudarc-[\d.]+|"
     r"x86_64[\w-]*|aarch64[\w-]*|\.(?:venv|cache|local|config|git|triton|github)|"
-    r"torchinductor_(?:root|user-\d+)|(?:host|user|pod|ip|folder|email|mac|gpu-uuid|request-text)-\d+|"
+    r"torchinductor_(?:root|user-\d+)|(?:host|user|pod|ip|folder|model|email|mac|gpu-uuid|request-text)-\d+|"
     r"\[redacted",
     re.IGNORECASE,
 )

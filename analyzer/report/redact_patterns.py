@@ -21,10 +21,13 @@ _PRIVATE_KEYS = (
 )
 _KEY_OPTIONS = "api-key|token|password|secret"
 _KEYWORDS = f"{_PRIVATE_KEYS}|_token"
-_TEXT_KEYS = (
-    "prompts?|(?:prompt|input|generated|output)_text|user_input|content|query|completion|text|inputs|messages"
+_TEXT_KEYS = "prompts?|(?:prompt|input|generated|output)_text|user_input|content|query|completion|text|inputs|messages|stop|bad_words"
+_BARE_KEYS = "[Pp]rompt|user_input|[Ii]nput[ _]text"  # the text goes on to the end of the line
+_NO_TEXT = "request-text-|None|null|True|False|[Tt]rue|[Ff]alse"
+_LIST = r"[\"']?\s{0,3}[:=]\s{0,3}\[\s?"
+_ALIAS_KEYS = (
+    "served_model_name|served-model-name|lora_name|adapter_name|adapter_id"  # chosen by whoever serves
 )
-_BARE_KEYS = "[Pp]rompt|user_input|input_text"  # the text goes on to the end of the line
 # What a tokenizer turns back into the request.
 _ID_KEYS = "prompt_token_ids|output_token_ids|new_token_ids|token_ids|input_ids|prompt_ids"
 _USER_KEYS = "USER|USERNAME|LOGNAME|SUDO_USER|user|username"
@@ -90,6 +93,7 @@ KEY_OPTION = re.compile(rf"(?i)--?(?:[a-z]+-)?(?:{_KEY_OPTIONS})")  # its key is
 # Replaced with --redact, each value by the same placeholder wherever it stands.
 NAMES = _compiled(
     (
+        ("request-text", rf"(?i)\b(?:{_TEXT_KEYS}){_LIST}(?P<x>(?:{_QUOTED})(?:,\s?(?:{_QUOTED})){{1,500}})"),
         ("request-text", rf"(?i)\b(?:{_TEXT_KEYS})[\"']?\s{{0,3}}[:=]\s{{0,3}}(?:\[\s?)?(?P<x>{_QUOTED})"),
         ("request-text", rf"(?i)\b(?:{_ID_KEYS})[\"']?\s{{0,3}}[:=]\s{{0,3}}\[(?P<x>[^\]\[]{{1,20000}})"),
         (
@@ -97,15 +101,18 @@ NAMES = _compiled(
             rf"(?m)\b(?:{_BARE_KEYS}): (?!request-text-)(?P<x>[^\s\"'\[{{][^\n]{{3,}})$",
         ),
         ("user", r"://(?P<x>[A-Za-z][\w.-]{0,63})(?=(?::[^\s/@]{0,264})?@)"),
+        ("request-text", rf"\b(?:{_BARE_KEYS})=(?!{_NO_TEXT})(?P<x>[A-Za-z][^\n,)\]]{{3,}})"),
+        ("model", rf"\b(?:{_ALIAS_KEYS}){_IS}(?P<x>[\w./:-]{{3,100}})"),
         ("email", r"(?<![\w.+-])(?<!//)[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}\b"),
         ("user", r"(?<![\w.])/?(?:home|Users)/(?P<x>[A-Za-z0-9._-]{1,64})(?=[/\s:\"',)]|$)"),
         ("user", r"(?i)\\{1,2}Users\\{1,2}(?P<x>[^\\/:*?\"<>|\n]{1,64}?)(?=[\\/'\"<]|$)"),
         ("user", r"\btorchinductor_(?P<x>[A-Za-z][\w.-]{1,31}?)(?=[/\s:\"',)]|$)"),
         ("user", rf"\b(?:{_USER_KEYS}){_IS}(?P<x>[A-Za-z][\w.-]{{1,31}})"),
+        ("user", rf"\bWANDB_(?:ENTITY|TEAM|PROJECT|USERNAME){_IS}(?P<x>[\w.-]{{2,64}})"),
         ("user", r"(?<![\w.])(?P<x>[a-z_][a-z0-9_-]{1,31})@(?=[A-Za-z][\w.-]{1,80}:[~/])"),
         ("host", rf"(?<=@)(?P<x>{_NAME})(?=:[~/])"),
         ("host", rf"\b[a-z][a-z0-9+]{{1,9}}://(?:[^\s/@]{{1,264}}@)?(?P<x>{_NAME})"),
-        ("host", rf"\b(?:{_HOST_KEYS}){_IS}(?P<x>{_NAME})"),
+        ("host", rf"(?i)\b(?:{_HOST_KEYS}){_IS}(?P<x>{_NAME})"),
         ("host", rf"(?i)\b(?:host|node|server|instance){_IS}(?P<x>{_HOSTISH})(?![\w.(-])"),
         ("pod", rf"(?i)\b(?:pod|pod[_-]?name|POD_NAME){_IS}(?P<x>{_HOSTISH})"),
         ("pod", rf"\bpods?/(?P<x>{_HOSTISH})"),

@@ -66,6 +66,7 @@ INNOCENT = (
     "2026-05-07T11:02:07.1234568Z Stack dump:",
     "/opt/venv/lib/python3.12/site-packages/max/profiler/tracing.py external/xla/xla/service/gpu/nvptx.cc",
     "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq /opt/x/libKGENCompilerRTShared.so+0xbd20",
+    "prompt=None, stop=[], text=None served_model_name=None prompt_tokens=3 prompt=True",
     "torch-2 sk-small cuda-gdb matmul-small task-launch",
     "/usr/lib/python3.12/asyncio/runners.py /usr/local/lib/python3.12/dist-packages/torch/nn/modules/x.py",
     "/opt/venv/lib/python3.11/site-packages/vllm/v1/worker/gpu_model_runner.py",
@@ -145,6 +146,15 @@ def test_ordinary_log_text_stays_as_it_is(text: str, names: bool) -> None:
             'GenerateReqInput(text="my PIN is 1", input_ids=[4])',
             "GenerateReqInput(text=request-text-1, input_ids=[request-text-2])",
         ),
+        ("prompts=['a b', \"c's\", 'd'], n=1", "prompts=[request-text-1], n=1"),
+        (
+            "SamplingParams(stop=['Human:'], bad_words=['x y'])",
+            "SamplingParams(stop=[request-text-1], bad_words=[request-text-2])",
+        ),
+        ("prompt=Tell me more, n=1", "prompt=request-text-1, n=1"),
+        ("Input text: Who is Ann", "Input text: request-text-1"),
+        ("served_model_name='acme-chat' for acme-chat", "served_model_name='model-1' for model-1"),
+        ("NODE_NAME=gke-pool-1f2e WANDB_ENTITY=acme", "NODE_NAME=host-1 WANDB_ENTITY=user-1"),
         ('{"role": "user", "content": "my PIN is 1234"}', '{"role": "user", "content": request-text-1}'),
     ],
 )
