@@ -11,9 +11,10 @@ from analyzer.pipeline import Analysis, Options, open_analysis
 from analyzer.replay.op_replay import replay_ops
 from analyzer.replay.ops.files import with_absolute_files
 from analyzer.replay.ops.options import OpReplayOptions
+from analyzer.replay.ops.user_file import names_of_functions
 from analyzer.replay.ops.verdict import reasons
 from analyzer.replay.plan import Plan, read_plan, write_plan
-from analyzer.replay.planning import build_plan
+from analyzer.replay.planning.build import build_plan, with_user_ops
 from analyzer.replay.report import ReplayReport
 from analyzer.replay.state import LastAnalysis, nothing_to_replay, replay_folder
 from analyzer.report.write import write_atomically
@@ -27,6 +28,8 @@ def plan_for(analysis: Analysis, wanted: ReplayWanted) -> Plan:
         ReplaySetupError: No op of it can be executed; or the given file is no plan.
     """
     plan = given_plan(wanted) or build_plan(analysis, wanted.inputs)
+    if wanted.user_ops is not None:
+        plan = with_user_ops(plan, names_of_functions(wanted.user_ops))
     return checked(plan, wanted, [one.path for one in analysis.result.inputs])
 
 

@@ -20,13 +20,14 @@ from tests.gpu.cases import (
     run_coredump,
     run_recorded,
 )
+from tests.gpu.op_cases import OP_CASES, OpCase, run_op_case
 
 
 def row_of(case: Case, folder: Path) -> tuple[list[str], bool]:
     """Run one case; its row of the table, and whether it is right (a skipped one is)."""
     if (why := missing(case)) is not None:
         return [case.name, "skipped", why, "", "", "", ""], True
-    ran = run_case(case, folder)
+    ran = run_op_case(case, folder) if isinstance(case, OpCase) else run_case(case, folder)
     report = ran.report
     print(f"== {case.name}: {report.statement}", flush=True)
     for text in (*ran.wrong, *report.skipped, *report.rules_out):
@@ -57,7 +58,7 @@ def main() -> int:
     wanted = set(sys.argv[2:])
     rows = [["case", "verdict", "op", "step", "producer", "attempts", ""]]
     right = True
-    for case in CASES:
+    for case in (*CASES, *OP_CASES):
         if not wanted or case.name in wanted:
             row, good = row_of(case, folder / case.name.replace(" ", "_"))
             rows.append(row)

@@ -16,6 +16,7 @@ from tests.gpu.cases import (
     run_coredump,
     run_recorded,
 )
+from tests.gpu.op_cases import OP_CASES, OpCase, run_op_case
 
 pytestmark = pytest.mark.gpu
 
@@ -25,6 +26,14 @@ def test_the_verdict_names_the_op_that_failed(case: Case, tmp_path: Path) -> Non
     if (why := missing(case)) is not None:
         pytest.skip(why)
     ran = run_case(case, tmp_path)
+    assert ran.wrong == (), ran.report.statement
+
+
+@pytest.mark.parametrize("case", OP_CASES, ids=lambda case: case.name)
+def test_the_ops_of_a_recorded_log_come_to_the_verdict(case: OpCase, tmp_path: Path) -> None:
+    if (why := missing(case)) is not None:
+        pytest.skip(why)
+    ran = run_op_case(case, tmp_path)
     assert ran.wrong == (), ran.report.statement
 
 

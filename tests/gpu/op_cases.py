@@ -1,0 +1,102 @@
+"""Op replay on a GPU: a program is recorded while it fails, then the ops of its log are executed alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from analyzer.pipeline import open_analysis
+from analyzer.replay.op_replay import replay_ops
+from analyzer.replay.ops.options import OpReplayOptions
+from analyzer.replay.plan import Plan, write_plan
+from analyzer.replay.planning import build_plan
+from analyzer.replay.report import ReplayReport
+from analyzer.replay_result import Fidelity
+from analyzer.schema import Result
+from tests.gpu.cases import TORCH, Case, Ran
+
+_ROOT = Path(__file__).parents[2]
+
+
+class OpCase(Case):
+    """A case of an op replay. ``level``: of the recording; only ``sync`` saves index values of the device."""
+
+    level: Literal["ops", "sync"] = "sync"
+    fidelity: Fidelity = "recorded"
+    repro: bool = True
+
+
+OP_CASES = (
+    OpCase(
+        name="ops of embedding",
+        command=(TORCH, "embedding"),
+        verdict="confirmed",
+        op="aten::embedding",
+    ),
+    OpCase(
+        name="ops of embedding, types only",
+        command=(TORCH, "embedding"),
+        verdict="not_reproduced",
+        level="ops",
+        fidelity="made",
+        repro=False,
+    ),
+)
+
+
+def run_op_case(case: OpCase, folder: Path) -> Ran:
+    """Record the failing program, plan, replay its ops, compare."""
+    began = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "serve.log"
+    record = ["record", "--for", "torch", "--level", case.level, "-o", str(log), "--quiet", "--"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])}
+    program = [sys.executable, *case.command]
+    with (folder / "record.txt").open("wb") as out:
+        subprocess.run(
+            [sys.executable, "-m", "analyzer", *record, *program],
+            stdout=out, stderr=out, check=False, timeout=case.deadline_s, env=env,
+        )  # fmt: skip
+    with open_analysis([str(log)]) as analysis:
+        result, plan = analysis.result, build_plan(analysis)
+    write_plan(plan, folder / "plan.json")
+    report = _replay(result, plan, case, folder)
+    (folder / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
+    return Ran(
+        case=case,
+        report=report,
+        result=result,
+        duration_s=time.monotonic() - began,
+        wrong=tuple(_differences(case, report)),
+    )
+
+
+def _replay(result: Result, plan: Plan, case: OpCase, folder: Path) -> ReplayReport:
+    repro = folder / "repro.py" if case.repro else None
+    options = OpReplayOptions(folder=folder / "replay", deadline_s=case.deadline_s, repro=repro)
+    return replay_ops(result, plan, options)
+
+
+def _differences(case: OpCase, report: ReplayReport) -> Iterator[str]:
+    """Facts of a case that a report does not bear out."""
+    op = report.op.name if report.op else None
+    found = {"verdict": report.verdict, "op": op, "fidelity": report.fidelity}
+    for fact, value in found.items():
+        if value != getattr(case, fact):
+            yield f"{fact}: expected {getattr(case, fact)}, got {value}"
+    sound = [one for one in report.ops if one.outcome == "sound"]
+    if not any(one.used_device for one in report.attempts):
+        yield "no attempt used the device"
+    if case.verdict == "not_reproduced" and not any(one.on_device and one.device_ns for one in sound):
+        yield "no op was timed by events of the device"
+    if case.repro and not report.repro_verified:
+        yield "the written program does not fail alike"
+    if case.verdict == "confirmed" and "valid indices, passed" not in (report.control or ""):
+        yield f"control: expected the op with valid indices, got {report.control}"
