@@ -21,7 +21,10 @@ _PRIVATE_KEYS = (
 )
 _KEY_OPTIONS = "api-key|token|password|secret"
 _KEYWORDS = f"{_PRIVATE_KEYS}|_token"
-_TEXT_KEYS = "prompts?|(?:prompt|input|generated|output)_text|user_input|content|query|completion|text|inputs|messages|stop|bad_words"
+_TEXT_KEYS = (
+    "prompts?|(?:prompt|input|generated|output)_text|user_input|content|query|completion|text|inputs|"
+    "messages|stop|bad_words"
+)
 _BARE_KEYS = "[Pp]rompt|user_input|[Ii]nput[ _]text"  # the text goes on to the end of the line
 _NO_TEXT = "request-text-|None|null|True|False|[Tt]rue|[Ff]alse"
 _LIST = r"[\"']?\s{0,3}[:=]\s{0,3}\[\s?"
