@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isfinite
+from math import copysign, floor, isfinite, log10
 from pathlib import Path
 
 import msgspec
@@ -266,7 +266,14 @@ def printed(one: PrintedTensor, device: str) -> PlanTensor | None:
 def _finite(value: float | None, *, whole: bool) -> float | int | None:
     if value is None or not isfinite(value):
         return None
-    return int(value) if whole and abs(value) < _EXACT else value
+    if not whole:
+        return value
+    return int(value) if abs(value) < _EXACT else int(copysign(_at_least(abs(value)), value))
+
+
+def _at_least(value: float) -> float:
+    """What a number printed with six digits is at least: rounding must not put an index out of range."""
+    return value - 0.5 * 10 ** (floor(log10(value)) - 5)
 
 
 def _value(value: float, *, whole: bool) -> float | int | str:
