@@ -273,7 +273,7 @@ def _finite(value: float | None, *, whole: bool) -> float | int | None:
 
 def _at_least(value: float) -> float:
     """What a number printed with six digits is at least: rounding must not put an index out of range."""
-    return value - 0.5 * 10 ** (floor(log10(value)) - 5)
+    return value - 0.5 * 10.0 ** (floor(log10(value)) - 5)
 
 
 def _value(value: float, *, whole: bool) -> float | int | str:
