@@ -12,6 +12,7 @@ from analyzer.replay.ops.fitting import is_same_class
 from analyzer.replay.ops.observe import FAILING, OpFinding
 from analyzer.replay.ops.options import OpReplayOptions
 from analyzer.replay.ops.replayed import replayed_ops
+from analyzer.replay.ops.stand_ins import lacks_max, torch_for_max
 from analyzer.replay.ops.state import Search
 from analyzer.replay.ops.verdict import Failing, control_of, decide_ops, failing_group, not_replayable
 from analyzer.replay.ops.words import least_true
@@ -63,6 +64,10 @@ def _run_all(search: Search) -> list[str]:
     for seed in (0, _SECOND_SEED):
         search.seed = seed
         finding = search.window("blocking")
+        if lacks_max(finding) and not search.is_over():
+            search.attempts.replace_plan(torch_for_max(search.plan))
+            search.left_out.clear()
+            finding = search.window("blocking")
         if finding.outcome in {"setup_failed", "interrupted"}:
             return []
         if finding.outcome in FAILING:

@@ -2,7 +2,8 @@
 
 The ``call`` of an op says what becomes of it: ``sound``; ``bad`` fails unless its inputs are made valid;
 ``broken`` always fails; ``needs:3`` fails only if op 3 ran before; ``once`` fails in the first process only;
-``dies``, ``hangs``; ``inputs`` and ``call`` are mistakes of the worker; ``skipped``; ``device`` a CUDA error.
+``coredump`` fails only where the attempt asks for a core dump; ``dies``, ``hangs``; ``inputs`` and ``call``
+are mistakes of the worker; ``skipped``; ``device`` a CUDA error. Ops of MAX find no MAX.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ def fails(call: str, number: int, done: list[int], job: dict[str, Any]) -> Excep
         return ERROR
     if call == "device":
         return DEVICE_ERROR
+    if call == "coredump" and "CUDA_ENABLE_COREDUMP_ON_EXCEPTION" in os.environ:
+        return DEVICE_ERROR
     if call == "once":
         mark = Path(job["journal"]).parent / "once"
         if not mark.exists():
@@ -47,6 +50,9 @@ def main() -> int:
     for number in job["ops"]:
         op = ops[number]
         call = op["call"]
+        if op["executor"] == "max":
+            journal.write("skipped", number=number, why="max cannot be imported: no module")
+            continue
         if call == "skipped":
             journal.write("skipped", number=number, why="torch cannot be imported: no module")
             continue
@@ -65,7 +71,7 @@ def main() -> int:
         if error is not None:
             journal.failed(number, op["name"], error)
             return 1
-        journal.done(number, duration_ns=1000 * (number + 1), on_device=False)
+        journal.done(number, duration_ns=1000 * (number + 1), on_device=call == "coredump")
         done.append(number)
     journal.write("bye", on_device=False)
     return 0

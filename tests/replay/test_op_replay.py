@@ -9,6 +9,7 @@ import textwrap
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from analyzer.replay.plan import Plan, PlanArgument
@@ -123,8 +124,6 @@ def test_an_index_refused_on_the_cpu_fits_a_wild_read_on_a_device_and_it_is_said
 
 
 def test_an_op_that_the_log_does_not_suspect_is_another_op(tmp_path: Path) -> None:
-    import msgspec
-
     suspected = log(suspect("custom__gather", 99))
     named = msgspec.structs.replace(suspected, faults=failing_log().faults)
     report = replay_words(words("sound", "bad"), tmp_path, named)
@@ -169,22 +168,43 @@ def test_children_import_this_package_and_none_of_its_neighbours(tmp_path: Path)
 
 def test_results_of_earlier_ops_are_part_of_the_smallest_list_unless_recorded(tmp_path: Path) -> None:
     plan = words("sound", "sound", "bad")
-    for recorded in (False, True):
-        index = plans.tensor(fidelity="recorded" if recorded else "made", from_op=0)
-        fixed = plans.tensor()
-        arguments = (PlanArgument(name="index", tensor=fixed), PlanArgument(name="x", tensor=index))
-        last = plan.ops[2]
-        import msgspec
+    fixed = PlanArgument(name="index", tensor=plans.tensor())
+    for fidelity, smallest in (("recorded", (2,)), ("made", (0, 2))):
+        made_of = plans.tensor(dtype="float32", fidelity=fidelity, from_op=0)  # type: ignore[arg-type]
+        arguments = (fixed, PlanArgument(name="x", tensor=made_of))
+        last = msgspec.structs.replace(plan.ops[2], arguments=arguments)
+        report = replay_words(Plan(ops=(*plan.ops[:2], last)), tmp_path)
+        assert report.shrunk_to == smallest, report.statement
 
-        made = msgspec.structs.replace(
-            plan, ops=(*plan.ops[:2], msgspec.structs.replace(last, arguments=arguments))
-        )
-        if not recorded:  # a float input: what is made of it is no index
-            index = plans.tensor(dtype="float32", fidelity="made", from_op=0)
-            arguments = (PlanArgument(name="index", tensor=fixed), PlanArgument(name="x", tensor=index))
-            made = Plan(ops=(*plan.ops[:2], msgspec.structs.replace(last, arguments=arguments)))
-        report = replay_words(made, tmp_path)
-        assert report.shrunk_to == ((2,) if recorded else (0, 2)), report.statement
+
+def test_where_blocking_does_not_reproduce_the_ladder_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analyzer.replay.op_replay.has_device", lambda: True)
+    monkeypatch.setattr("analyzer.replay.op_replay.shutil.which", lambda _name: None)
+    access = failing_log(ACCESS, "illegal_address", 700)
+    report = replay_words(words("sound", "coredump"), tmp_path, access)
+    rungs = [one.rung for one in report.attempts]
+    assert rungs[:4] == ["blocking", "blocking", "uncached", "coredump"]
+    assert report.verdict == "confirmed", report.statement
+    assert report.attempts[0].switches["CUDA_LAUNCH_BLOCKING"] == "1"
+    assert "CUDA_LAUNCH_BLOCKING" not in report.attempts[3].switches
+    plan = words("sound", "coredump")
+    sound = msgspec.structs.replace(plan, ops=(plan.ops[0], msgspec.structs.replace(plan.ops[1], name="x")))
+    nothing = replay_words(sound, tmp_path, access, ladder=False)
+    assert [one.rung for one in nothing.attempts] == ["blocking", "blocking"]
+
+
+def test_ops_of_max_are_executed_by_torch_where_max_is_missing_and_it_is_said(tmp_path: Path) -> None:
+    plan = words("sound", "sound", "custom::paged_lookup")
+    plan = msgspec.structs.replace(
+        plan, ops=tuple(msgspec.structs.replace(op, executor="max") for op in plan.ops)
+    )
+    report = replay_words(plan, tmp_path)
+    assert report.verdict == "not_reproduced", report.statement
+    assert [one.outcome for one in report.ops] == ["sound", "sound", "not_run"]
+    assert "in place of MAX's" in (report.ops[0].stand_in or "")
+    assert "max cannot be imported" in (report.ops[2].why_not or "")
 
 
 def test_ctrl_c_keeps_the_attempts_so_far(tmp_path: Path) -> None:

@@ -56,6 +56,11 @@ class OpAttempts:
         """How many attempts may still be made."""
         return self.options.attempts_limit - len(self.records)
 
+    def replace_plan(self, plan: Plan) -> None:
+        """Go on with another plan of the same ops."""
+        self.plan = plan
+        write_plan(plan, self.plan_path)
+
     def run(self, trial: Trial) -> OpFinding:
         """Run one attempt."""
         number = len(self.records) + 1

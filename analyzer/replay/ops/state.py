@@ -24,12 +24,16 @@ class Search:
     def __init__(self, log: Result, attempts: OpAttempts) -> None:
         self.log = log
         self.attempts = attempts
-        self.plan = attempts.plan
         self.left_out: dict[int, str] = {}
         self.smallest: tuple[int, ...] | None = None
         self.minimal = False
         self.seed = 0
         self._mistakes = 0
+
+    @property
+    def plan(self) -> Plan:
+        """What is executed."""
+        return self.attempts.plan
 
     def active(self) -> tuple[int, ...]:
         """Ops of the window that are still to be executed, in launch order."""
@@ -104,6 +108,8 @@ class Search:
                 "its inputs could not be made" if finding.own == "inputs" else "the call does not fit the op"
             )
             why = f"{told}: {finding.error}"
+            if self.op(finding).call.startswith("custom::") and not self.attempts.options.custom_extensions:
+                why += "; --custom-extensions takes the package with its kernel"
         elif finding.outcome in FAILING:
             why = made_inputs_refused(self.op(finding), finding, self.log)
         if why is None:
