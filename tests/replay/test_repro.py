@@ -37,8 +37,8 @@ def op(number: int, call: str, *arguments: PlanArgument, **facts: Any) -> PlanOp
 
 def replay(
     folder: Path, *ops: PlanOp, error: str = OUT_OF_RANGE, **settings: Any
-) -> tuple[ReplayReport, str]:
-    """Replay ops of which the last one fails; the report and the program."""
+) -> str:
+    """Replay ops of which the last one fails; gives the program."""
     repro = folder / "repro.py"
     options = OpReplayOptions(folder=folder / "replay", repro=repro, deadline_s=120.0, **settings)
     report: ReplayReport = replay_ops(failing_log(error), Plan(log="serve.log", ops=ops), options)
