@@ -8,7 +8,7 @@ import msgspec
 
 from analyzer.replay.observe import root_fault
 from analyzer.replay.ops.attempts import OpAttempts
-from analyzer.replay.ops.fitting import is_same_class
+from analyzer.replay.ops.fitting import is_other_failure, is_same_class
 from analyzer.replay.ops.observe import FAILING, OpFinding
 from analyzer.replay.ops.options import OpReplayOptions
 from analyzer.replay.ops.replayed import replayed_ops
@@ -26,6 +26,7 @@ from analyzer.schema import Result
 
 _SANITIZER = "compute-sanitizer"
 _KEPT_FOR_CONTROLS = 3  # attempts that shrinking leaves over: two controls, and the written program
+_OTHERS = 4  # ops that fail in another way than the log, before the first of them is looked at itself
 _SECOND_SEED = 1  # a second sound run tries other made values
 
 
@@ -63,11 +64,7 @@ def _run_all(search: Search) -> list[str]:
     """Run what is needed; gives the rungs that were left out and why."""
     for seed in (0, _SECOND_SEED):
         search.seed = seed
-        finding = search.window("blocking")
-        if lacks_max(finding) and not search.is_over():
-            search.attempts.replace_plan(torch_for_max(search.plan))
-            search.left_out.clear()
-            finding = search.window("blocking")
+        finding = _window(search)
         if finding.outcome in {"setup_failed", "interrupted"}:
             return []
         if finding.outcome in FAILING:
@@ -76,6 +73,27 @@ def _run_all(search: Search) -> list[str]:
         if search.is_over():
             return []
     return _climb(search) if search.attempts.options.ladder else []
+
+
+def _window(search: Search) -> OpFinding:
+    """The whole window, past ops that fail in another way than the log: they may hide the one that counts."""
+    finding = search.window("blocking")
+    if lacks_max(finding) and not search.is_over():
+        search.attempts.replace_plan(torch_for_max(search.plan))
+        search.left_out.clear()
+        finding = search.window("blocking")
+    others: list[int] = []
+    first = finding
+    while is_other_failure(finding, search.log) and len(others) < _OTHERS and not search.is_over():
+        assert finding.number is not None
+        others.append(finding.number)
+        search.left_out[finding.number] = f"fails in another way than the log: {finding.error}"
+        finding = search.window("blocking")
+    if others and (finding.outcome not in FAILING or is_other_failure(finding, search.log)):
+        for number in others:
+            del search.left_out[number]
+        return first
+    return finding
 
 
 def _confirm(search: Search, first: OpFinding, rung: Rung = "blocking", prefix: tuple[str, ...] = ()) -> None:

@@ -1,9 +1,10 @@
 """Stands for the worker of an op replay: a real process with a real journal, its ops are words.
 
 The ``call`` of an op says what becomes of it: ``sound``; ``bad`` fails unless its inputs are made valid;
-``broken`` always fails; ``needs:3`` fails only if op 3 ran before; ``once`` fails in the first process only;
-``coredump`` fails only where the attempt asks for a core dump; ``dies``, ``hangs``; ``inputs`` and ``call``
-are mistakes of the worker; ``skipped``; ``device`` a CUDA error. Ops of MAX find no MAX.
+``broken`` always fails; ``other`` in another way; ``needs:3`` fails only if op 3 ran before; ``once`` fails
+in the first process only; ``coredump`` fails only where the attempt asks for a core dump; ``dies``,
+``hangs``; ``inputs`` and ``call`` are mistakes of the worker; ``skipped``; ``device`` a CUDA error. Ops of
+MAX find no MAX.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ def fails(call: str, number: int, done: list[int], job: dict[str, Any]) -> Excep
         return None if number in job["valid"] else ERROR
     if call == "broken":
         return ERROR
+    if call == "other":
+        return RuntimeError("CUDA error: invalid argument")
     if call == "device":
         return DEVICE_ERROR
     if call == "coredump" and "CUDA_ENABLE_COREDUMP_ON_EXCEPTION" in os.environ:

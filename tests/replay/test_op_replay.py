@@ -116,6 +116,30 @@ def test_another_failure_than_the_logs_confirms_nothing(tmp_path: Path) -> None:
     assert "the log has no fault" in clean.statement
 
 
+def test_an_op_that_fails_in_another_way_does_not_hide_the_one_that_fails_as_the_log_did(
+    tmp_path: Path,
+) -> None:
+    access = failing_log(ACCESS, "illegal_address", 700)
+    report = replay_words(words("sound", "other", "bad"), tmp_path, access)
+    assert report.verdict == "confirmed", report.statement
+    assert report.op is not None
+    assert report.op.number == 2
+    assert "another way than the log" in (report.ops[1].why_not or "") or report.ops[1].outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("range_", "verdict"), [((0, 100), "confirmed"), ((-1, 5), "confirmed"), ((0, 99), "not_reproduced")]
+)
+def test_only_a_recorded_range_that_leaves_the_table_makes_a_refused_index_evidence(
+    range_: tuple[int, int], verdict: str, tmp_path: Path
+) -> None:
+    index = plans.tensor(fidelity="statistics", low=range_[0], high=range_[1], extent=100)
+    plan = words("sound", "bad")
+    last = msgspec.structs.replace(plan.ops[1], arguments=(PlanArgument(name="index", tensor=index),))
+    report = replay_words(Plan(ops=(plan.ops[0], last)), tmp_path)
+    assert report.verdict == verdict, report.statement
+
+
 def test_an_index_refused_on_the_cpu_fits_a_wild_read_on_a_device_and_it_is_said(tmp_path: Path) -> None:
     plan = words("sound", "bad", device="cuda:0")
     report = replay_words(plan, tmp_path, failing_log(ACCESS, "illegal_address", 700))

@@ -7,7 +7,7 @@ import re
 from analyzer.replay.compare import accused, is_suspect
 from analyzer.replay.observe import root_fault
 from analyzer.replay.ops.observe import OpFinding
-from analyzer.replay.plan import PlanOp
+from analyzer.replay.plan import PlanOp, PlanTensor
 from analyzer.replay.report import BlamedOp
 from analyzer.schema import Fault, FaultKind, Result
 
@@ -29,15 +29,18 @@ _NUMBER = re.compile(r"\d+")
 def made_inputs_refused(op: PlanOp, finding: OpFinding, log: Result) -> str | None:
     """Inputs that we made were refused by a check: that shows them wrong, not the op. Null = it does not.
 
-    Made indices are valid by construction, so a check of them that fails is our mistake. Only where the log
-    has the very same text and the op has no integer inputs (shapes alone decide) is it the log's failure.
+    Made indices are valid by construction, so a check of them that fails is our mistake. It is the log's
+    failure only where a recorded range is out of bounds itself, or where the log has the very same text and
+    the op has no integer inputs (shapes alone decide).
     """
     if finding.outcome != "failed" or op.fidelity() == "recorded":
         return None
     if not finding.host and finding.kind != "device_assert":
         return None
+    whole = [one for one in op.tensors() if one.dtype.startswith(("int", "uint", "bool"))]
+    if any(_has_bad_range(one) for one in whole):
+        return None
     root = root_fault(log)
-    whole = any(one.dtype.startswith(("int", "uint", "bool")) for one in op.tensors())
     if root is not None and not whole and _plain(root.text) == _plain(finding.error or ""):
         return None
     return f"the inputs made for it were refused: {finding.error}"
@@ -52,6 +55,13 @@ def misfit(finding: OpFinding, log: Result) -> str | None:
     if is_same_class(root, finding):
         return None
     return f"that is another failure than the log's: {error}"
+
+
+def is_other_failure(finding: OpFinding, log: Result) -> bool:
+    """Whether an op failed, but not in the way of the log's fault."""
+    if finding.outcome != "failed" or finding.number is None or finding.own is not None:
+        return False
+    return root_fault(log) is not None and misfit(finding, log) is not None
 
 
 def is_same_class(root: Fault, finding: OpFinding) -> bool:
@@ -73,6 +83,16 @@ def is_accused(op: PlanOp, blamed: BlamedOp, log: Result) -> bool:
     suspects = accused(log)
     ranks = {one.rank for one in suspects}
     return not suspects or op.suspect in ranks or any(is_suspect(blamed, one) for one in suspects)
+
+
+def _has_bad_range(tensor: PlanTensor) -> bool:
+    """Whether the log told a smallest or largest value that is no index; both of them occurred."""
+    if tensor.fidelity != "statistics":
+        return False
+    if tensor.extent is None:
+        return True
+    low, high = tensor.low, tensor.high
+    return (low is not None and low < 0) or (high is not None and high >= tensor.extent)
 
 
 def _exception(text: str) -> str:

@@ -9,7 +9,7 @@ from analyzer.replay_result import Fidelity
 FIDELITIES: tuple[Fidelity, ...] = ("recorded", "statistics", "made")  # from the truest on
 FIDELITY_TEXT: dict[Fidelity, str] = {
     "recorded": "inputs: recorded values",
-    "statistics": "inputs: made within the recorded range, so the values of the crash were not tried",
+    "statistics": "inputs: made between two recorded ends, which are among them; the rest is not known",
     "made": "inputs: made, so only the code with these shapes was tried, not the values of the crash",
 }
 
