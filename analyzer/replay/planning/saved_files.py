@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
+import warnings
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,11 @@ _STORAGES: Mapping[str, str] = {
     "CharStorage": "int8", "ByteStorage": "uint8", "BoolStorage": "bool",
     "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
 }  # fmt: skip
+# Whatever a damaged archive or pickle makes these raise.
+_UNREADABLE = (
+    OSError, ValueError, KeyError, IndexError, EOFError, TypeError, AttributeError, RuntimeError, MemoryError,
+    StopIteration, zipfile.BadZipFile, zlib.error, pickle.UnpicklingError,
+)  # fmt: skip
 _PICKLE_LIMIT = 64 << 20  # of the part without values: millions of tensors
 
 
@@ -42,9 +50,7 @@ def read_saved(path: Path) -> dict[str | None, SavedTensor]:
     """Tensors of a file by name (null = the file is one tensor); empty = it cannot be read as such a file."""
     try:
         value = _unpickle(path)
-    except (OSError, ValueError, KeyError, IndexError, EOFError, TypeError, AttributeError) as _:
-        return {}
-    except (zipfile.BadZipFile, pickle.UnpicklingError, RuntimeError, NotImplementedError, RecursionError):
+    except _UNREADABLE:
         return {}
     named = {None: value} if isinstance(value, _Tensor) else value if isinstance(value, dict) else {}
     return {
@@ -66,7 +72,22 @@ def _unpickle(path: Path) -> Any:
         inside = next(info for info in archive.infolist() if info.filename.endswith("data.pkl"))
         if inside.file_size > _PICKLE_LIMIT:
             raise ValueError("more names than any dump has")
-        return _Reader(io.BytesIO(archive.read(inside))).load()
+        pickled = archive.read(inside)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about odd escapes in texts that no tensor has
+        _check_memo(pickled)
+        return _Reader(io.BytesIO(pickled)).load()
+
+
+def _check_memo(pickled: bytes) -> None:
+    """A place in the memo beyond what the bytes can fill would be given memory all the same.
+
+    Raises:
+        ValueError: There is one, or the bytes are no pickle.
+    """
+    for code, argument, _ in pickletools.genops(pickled):
+        if code.name.endswith("PUT") and isinstance(argument, int) and argument > len(pickled):
+            raise ValueError("a damaged file")
 
 
 class _Reader(pickle.Unpickler):
@@ -91,7 +112,9 @@ class _Reader(pickle.Unpickler):
     def persistent_load(self, pid: Any) -> _Storage:
         """``("storage", type, key, device, elements)``."""
         _, kind, _, device, _ = pid
-        return _Storage(str(kind), str(device))
+        if kind not in {*_STORAGES.values()}:
+            raise pickle.UnpicklingError("a storage of no type")
+        return _Storage(kind, str(device))
 
 
 class _Word(msgspec.Struct, frozen=True):

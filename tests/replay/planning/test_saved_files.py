@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.replay.planning.saved_files import read_saved
@@ -60,6 +60,16 @@ def test_what_torch_saves_reads_the_same(tmp_path: Path) -> None:
         assert one.stride in {None, tuple(tensor.stride())}
 
 
+def test_a_storage_of_no_type_is_no_tensor(tmp_path: Path) -> None:
+    other = ONE_TENSOR.replace(b"LongStorage", b"OddStorage_")
+    assert read_saved(write(tmp_path / "a.pt", other)) == {}
+
+
+def test_a_place_that_the_file_cannot_fill_gets_no_memory(tmp_path: Path) -> None:
+    assert read_saved(write(tmp_path / "a.pt", b"\x80\x02K\x01r\xff\xff\xff\xff.")) == {}
+
+
+@settings(deadline=None)  # it writes files, on machines that are busy
 @given(cut=st.integers(0, len(ONE_TENSOR)), put=st.binary(max_size=6))
 def test_no_damage_makes_the_reader_fail(
     cut: int, put: bytes, tmp_path_factory: pytest.TempPathFactory

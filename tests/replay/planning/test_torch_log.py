@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.model import OpDetail, OpFacts
@@ -167,6 +167,7 @@ _VALUES = st.one_of(
 )
 
 
+@settings(deadline=None)  # machines are busy
 @given(
     name=st.sampled_from(
         [
