@@ -14,7 +14,7 @@ from analyzer.diagnosis.diagnose import diagnose
 from analyzer.diagnosis.knowledge import Knowledge
 from analyzer.errors import UsageError
 from analyzer.ingest.load import OPS_SCHEMA, Loaded, load
-from analyzer.ingest.source import open_sources
+from analyzer.ingest.source import BinaryFormat, open_sources
 from analyzer.ir import IrTypes, read_ir
 from analyzer.model import (
     Advice,
@@ -34,13 +34,17 @@ from analyzer.witness import witnesses
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What the caller can set. ``window`` = first and last line; ``progress`` is told each stage."""
+    """What the caller can set. ``window`` = first and last line; ``progress`` is told each stage.
+
+    ``formats``: binary files that are read too.
+    """
 
     ir: tuple[Path, ...] = ()
     profile: Path | None = None
     window: tuple[int, int] | None = None
     process: str | None = None
     progress: Callable[[str], None] | None = None
+    formats: tuple[BinaryFormat, ...] = ()
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +88,10 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
     options = options or Options()
     tell = options.progress or (lambda _stage: None)
     literals = [literal for witness in witnesses() for literal in witness.gates]
-    with open_sources(paths) as sources, tempfile.TemporaryDirectory(prefix="trace-analyze-") as spool:
+    with (
+        open_sources(paths, options.formats) as sources,
+        tempfile.TemporaryDirectory(prefix="trace-analyze-") as spool,
+    ):
         tell("reading")
         loaded = [load(source, literals, Path(spool)) for source in sources]
         try:

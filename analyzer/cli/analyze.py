@@ -22,6 +22,7 @@ from analyzer.cli.replay_options import (
     SavePlan,
     UserOps,
 )
+from analyzer.cli.ring import RING
 from analyzer.errors import ReplaySetupError, StrictLossError, UsageError
 from analyzer.pipeline import Analysis, Options, open_analysis
 from analyzer.report.request import ReportKind
@@ -134,7 +135,12 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         return _exit(result, check=check, strict=strict)
     with progress(size_of(logs), quiet=quiet) as tell:
         options = Options(
-            ir=tuple(ir or ()), profile=profile, window=parse_window(window), process=process, progress=tell
+            ir=tuple(ir or ()),
+            profile=profile,
+            window=parse_window(window),
+            process=process,
+            progress=tell,
+            formats=(RING,),
         )
         with open_analysis(logs, options) as opened:
             analysis = _after(opened, logs, again, replay=replay)

@@ -17,7 +17,7 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -56,18 +56,29 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
+class BinaryFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """A binary file that can be shown as a log. ``render`` gives its bytes, and a note about it."""
+
+    magic: bytes
+    render: Callable[[Path], tuple[bytes, str]]
+
+
 @contextlib.contextmanager
-def open_sources(names: list[str]) -> Iterator[list[Source]]:
+def open_sources(names: list[str], formats: Sequence[BinaryFormat] = ()) -> Iterator[list[Source]]:
     """Open all inputs; temporary copies live as long as the context.
+
+    Args:
+        names: Paths, ``-`` for standard input.
+        formats: Binary files that are read too.
 
     Raises:
         InputError: An input is missing, a directory, empty, unreadable, broken or not text.
     """
     with tempfile.TemporaryDirectory(prefix="trace-analyze-") as spool:
-        yield [_open(index, name, Path(spool)) for index, name in enumerate(names)]
+        yield [_open(index, name, Path(spool), formats) for index, name in enumerate(names)]
 
 
-def _open(index: int, name: str, spool: Path) -> Source:
+def _open(index: int, name: str, spool: Path, formats: Sequence[BinaryFormat]) -> Source:
     if name == STDIN:
         return _spooled(index, "<stdin>", sys.stdin.buffer, spool, size=None)
     path = Path(name)
@@ -89,6 +100,9 @@ def _open(index: int, name: str, spool: Path) -> Source:
         raise InputError(f"{name}: permission denied") from error
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+    for one in formats:
+        if sample.startswith(one.magic):
+            return _rendered(index, path, spool, one)
     _check_text(name, sample)
     return Source(
         index=index,
@@ -98,6 +112,23 @@ def _open(index: int, name: str, spool: Path) -> Source:
         plain_bytes=info.st_size,
         compression=None,
         sample=sample,
+    )
+
+
+def _rendered(index: int, path: Path, spool: Path, kind: BinaryFormat) -> Source:
+    """The log that a binary file holds."""
+    data, note = kind.render(path)
+    target = spool / f"{index}.log"
+    target.write_bytes(data)
+    return Source(
+        index=index,
+        name=str(path),
+        path=target,
+        size_bytes=path.stat().st_size,
+        plain_bytes=len(data),
+        compression=None,
+        sample=data[:SNIFF_BYTES],
+        notes=(note,),
     )
 
 

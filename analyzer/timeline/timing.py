@@ -48,6 +48,7 @@ def op_totals(timeline: pl.DataFrame) -> pl.DataFrame:
     whole = timed.filter(outer)["duration_ns"].sum() or 0
     duration = pl.col("duration_ns")
     known = duration.is_not_null().any()
+    known_step = pl.col("step").filter(pl.col("step") >= 0)  # -1: before the first one
     return (
         timed.group_by("name")
         .agg(
@@ -56,8 +57,8 @@ def op_totals(timeline: pl.DataFrame) -> pl.DataFrame:
             duration.median().alias("median_ns"),
             duration.quantile(0.99).alias("p99_ns"),
             pl.when(known & (whole > 0)).then(duration.sum() / max(1, whole)).alias("share"),
-            pl.col("step").min().alias("first_step"),
-            pl.col("step").max().alias("last_step"),
+            known_step.min().alias("first_step"),
+            known_step.max().alias("last_step"),
         )
         .with_columns(pl.col("name").cast(pl.String))
         .sort("total_ns", "count", "name", descending=[True, True, False], nulls_last=True)
