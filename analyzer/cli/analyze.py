@@ -196,6 +196,7 @@ def _text(result: Result, output: Format, top: int, width: int | None) -> bytes:
 
 def _timeline_text(analysis: Analysis, width: int | None) -> bytes:
     from analyzer.report.timeline_table import render_timeline
+    from analyzer.timeline.clock import doubts
     from analyzer.timeline.timing import op_totals, step_times
 
     ops = analysis.timeline.ops
@@ -208,7 +209,7 @@ def _timeline_text(analysis: Analysis, width: int | None) -> bytes:
         result.timeline.timing_basis,
         width=columns(width),
         color=use_color(),
-        note=analysis.joined.text if analysis.joined is not None else None,
+        notes=[*([analysis.joined.text] if analysis.joined is not None else []), *doubts(ops)],
     )
     if result.replay is not None and result.replay.ops:
         from analyzer.report.replayed import render_replayed

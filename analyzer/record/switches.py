@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from analyzer.errors import UsageError
-from analyzer.record.ops.settings import INPUTS_ENV, OPS_ENV, RING_ENV, RING_OPS
+from analyzer.record.ops.settings import INPUTS_ENV, OPS_ENV, RING_ENV, RING_OPS, STEPS_ENV
 from analyzer.schema import Value
 
 Target = Literal["max", "torch", "aoti", "vllm", "sglang", "rocm", "any"]
@@ -80,6 +80,10 @@ def plan_switches(
         wanted.append(_modular_debug(level, env.get("MODULAR_DEBUG", "")))
     if target in _TORCH and ops is not None:
         wanted += _torch_ops(level, ops, env)
+    if target in _MAX and level != "light":
+        wanted += _max_steps(
+            env, paths=not any(one is not None and one.name == "PYTHONPATH" for one in wanted)
+        )
     wanted += _for_target(target, level)
     if level == "sync":
         wanted += _blocking(target)
@@ -134,6 +138,19 @@ def _modular_debug(level: Level, users: str) -> Switch | None:
     return Switch(
         name="MODULAR_DEBUG", value=",".join(theirs + added), why="MAX names each op and its source"
     )
+
+
+def _max_steps(env: Mapping[str, str], *, paths: bool) -> list[Switch | None]:
+    """On a CPU MAX prints nothing where an execution begins."""
+    found: list[Switch | None] = [
+        Switch(name=STEPS_ENV, value="1", why="marks each execution of a model: the steps of the op log")
+    ]
+    if paths:
+        path = os.pathsep.join([str(HOOKS), *filter(None, [env.get("PYTHONPATH")])])
+        found.insert(
+            0, Switch(name="PYTHONPATH", value=path, why="loads the marks when the program imports max")
+        )
+    return found
 
 
 def _torch_ops(level: Level, folder: Path, env: Mapping[str, str]) -> list[Switch | None]:

@@ -28,7 +28,7 @@ def render_timeline(
     *,
     width: int,
     color: bool,
-    note: str | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """Two tables: the ops (``op_totals``) and the steps (``step_times``).
 
@@ -38,12 +38,12 @@ def render_timeline(
         basis: What the times mean; printed in words.
         width: Columns.
         color: Whether colour codes may be used.
-        note: What has to be known to read the times, such as what a profile could not be joined to.
+        notes: What has to be known to read the times, such as what a profile could not be joined to.
     """
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=color, no_color=not color, highlight=False)
     console.print(Text(f"Ops: {totals.height} names, {totals['count'].sum()} launches; {_BASIS[basis]}"))
-    if note:
+    for note in notes:
         console.print(Text(note))
     console.print(_ops_table(totals.head(OPS_SHOWN)))
     if totals.height > OPS_SHOWN:

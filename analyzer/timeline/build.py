@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
+from analyzer.timeline.clock import put_in_order
 from analyzer.timeline.match import mark_runs, match_completions, split_lanes, untagged_writers
 from analyzer.timeline.nesting import nest
 from analyzer.timeline.steps import mark_steps
@@ -28,7 +29,7 @@ def build_timeline(ops: pl.DataFrame, marks: pl.DataFrame) -> Timeline:
     Returns:
         ``TIMELINE`` by (source, launch_line), null meanings as in ``analyzer.model``.
     """
-    ops = mark_runs(ops)
+    ops = mark_runs(put_in_order(ops))
     owner = ["source", "process"]
     mixed = untagged_writers(ops)
     if mixed.height:

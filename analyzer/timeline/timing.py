@@ -27,10 +27,11 @@ def timing_basis(timeline: pl.DataFrame, *, sync_mode: bool | None) -> TimingBas
 def with_durations(timeline: pl.DataFrame) -> pl.DataFrame:
     """Add ``duration_ns`` i64: device time where a profile gave it, else completion minus launch.
 
-    Null = no clock for it, or the two stamps are not of one clock.
+    Null = no clock for it, the two stamps are not of one clock, or they are equal: a recorder stamps what it
+    reads at once with one time.
     """
     host = pl.col("completion_ns") - pl.col("launch_ns")
-    host = pl.when(host >= 0).then(host)
+    host = pl.when(host > 0).then(host)
     duration = pl.coalesce("device_ns", host) if "device_ns" in timeline.columns else host
     return timeline.with_columns(duration.alias("duration_ns"))
 
@@ -47,16 +48,15 @@ def op_totals(timeline: pl.DataFrame) -> pl.DataFrame:
     timed = with_durations(timeline)
     whole = timed.filter(outer)["duration_ns"].sum() or 0
     duration = pl.col("duration_ns")
-    known = duration.is_not_null().any()
     known_step = pl.col("step").filter(pl.col("step") >= 0)  # -1: before the first one
     return (
         timed.group_by("name")
         .agg(
             pl.len().cast(pl.UInt32).alias("count"),
-            pl.when(known).then(duration.sum()).alias("total_ns"),
+            pl.when(duration.count() > 0).then(duration.sum()).alias("total_ns"),
             duration.median().alias("median_ns"),
             duration.quantile(0.99).alias("p99_ns"),
-            pl.when(known & (whole > 0)).then(duration.sum() / max(1, whole)).alias("share"),
+            pl.when((duration.count() > 0) & (whole > 0)).then(duration.sum() / max(1, whole)).alias("share"),
             known_step.min().alias("first_step"),
             known_step.max().alias("last_step"),
         )
@@ -70,7 +70,8 @@ def step_times(timeline: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         process str, step i32, ops u32, start_ns i64, end_ns i64, duration_ns i64 (first launch to last
-        completion; null = no clock), outlier bool (null = too few steps to say); by process and step.
+        completion; null = no clock, one that was set back inside the step, or one stamp for all of it),
+        outlier bool (null = too few steps to say); by process and step.
     """
     steps = (
         timeline.filter(pl.col("step").is_not_null() & (pl.col("step") >= 0))
@@ -79,9 +80,16 @@ def step_times(timeline: pl.DataFrame) -> pl.DataFrame:
             pl.len().cast(pl.UInt32).alias("ops"),
             pl.col("launch_ns").min().alias("start_ns"),
             pl.max_horizontal(pl.col("completion_ns").max(), pl.col("launch_ns").max()).alias("end_ns"),
+            ((pl.col("launch_ns").diff() < 0) | (pl.col("completion_ns") < pl.col("launch_ns")))
+            .any()
+            .alias("_back"),
         )
         .sort("process", "step")
         .with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("duration_ns"))
+        .with_columns(
+            pl.when(~pl.col("_back") & (pl.col("duration_ns") > 0)).then("duration_ns").alias("duration_ns")
+        )
+        .drop("_back")
     )
     duration = pl.col("duration_ns")
     deviation = (duration - duration.median()).abs()

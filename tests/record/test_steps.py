@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,3 +142,26 @@ assert counter.frame_count == 1, counter.frame_count
     code, log = in_block(tmp_path, text.strip())
     assert code == 0
     assert log.read_text().count(MARK) == 3
+
+
+def test_each_execution_of_a_max_model_is_marked(tmp_path: Path) -> None:
+    """With a stand-in for ``max.engine.api``; the real one's log is sample ``max_ops/recorded_cpu``."""
+    package = tmp_path / "app" / "max" / "engine"
+    package.mkdir(parents=True)
+    for folder in (package.parent, package):
+        (folder / "__init__.py").write_text("")
+    (package / "api.py").write_text(
+        "class Model:\n    def execute(self, x):\n"
+        "        print('executed', x, flush=True)\n        return x + 1\n"
+    )
+    program = tmp_path / "app" / "serve.py"
+    program.write_text(
+        "from max.engine.api import Model\nmodel = Model()\n"
+        "assert [model.execute(n) for n in (4, 5)] == [5, 6]\n"
+    )
+    recorded = run(tmp_path / "serve.log", [sys.executable, str(program)], target="max")
+    assert recorded.code == 0
+    assert recorded.stdout == b"executed 4\nexecuted 5\n"
+    assert recorded.stderr.splitlines() == [f"{MARK}{step}".encode() for step in (1, 2)]
+    light = run(tmp_path / "serve.log", [sys.executable, str(program)], target="max", level="light")
+    assert light.stderr == b""

@@ -77,7 +77,10 @@ def test_values_of_cuda_tensors_are_read_at_the_blocking_level_only() -> None:
 
 def test_the_hook_goes_in_front_of_the_users_path() -> None:
     assert environment("torch", env={"PYTHONPATH": "/mine"})["PYTHONPATH"] == f"{HOOKS}:/mine"
-    assert "PYTHONPATH" not in environment("max")
+    assert environment("max")["PYTHONPATH"] == str(HOOKS)
+    assert environment("max")["TRACE_ANALYZE_MAX_STEPS"] == "1"
+    assert "PYTHONPATH" not in environment("max", level="light")
+    assert "PYTHONPATH" not in environment("aoti")
 
 
 def test_sanitize_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

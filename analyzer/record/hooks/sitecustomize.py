@@ -1,8 +1,9 @@
-"""Starts the op log in a program under ``trace-analyze record``, when the program imports torch.
+"""Starts the op log in a program under ``trace-analyze record``, when the program imports torch or max.
 
 Python runs the first ``sitecustomize`` of its path at start-up; the recorder puts this folder first and sets
-``TRACE_ANALYZE_TORCH_OPS``. The program's own ``sitecustomize`` is run after ours. Nothing here may break the
-program: whatever goes wrong is said in one line on standard error, and the program runs without an op log.
+``TRACE_ANALYZE_TORCH_OPS``, ``TRACE_ANALYZE_MAX_STEPS`` or both. The program's own ``sitecustomize`` is run
+after ours. Nothing here may break the program: whatever goes wrong is said in one line on standard error, and
+the program runs without an op log.
 
 The program may have a package ``analyzer`` of its own, or another Python than the recorder's: our modules are
 loaded from beside this file, under their names only for as long as that takes.
@@ -10,10 +11,12 @@ loaded from beside this file, under their names only for as long as that takes.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import itertools
 import os
 import sys
 from collections.abc import Callable
@@ -52,11 +55,33 @@ def _start(folder: str) -> None:
         sys.stderr.write(f"trace-analyze record: no op log of PyTorch: {type(error).__name__}: {error}\n")
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    """Starts the op log right after the first import of torch, then steps aside."""
+def _mark_executions(api: ModuleType) -> None:
+    """Print a mark before each execution of a MAX model, in the stream of its op log.
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    ``api`` is ``max.engine.api``; ``replay`` runs a captured device graph.
+    """
+    model = getattr(api, "Model", None)
+    numbers = itertools.count(1)
+
+    def marked(call: Callable[..., Any]) -> Callable[..., Any]:
+        def execute(*args: Any, **kwargs: Any) -> Any:
+            with contextlib.suppress(OSError):  # the program closed its standard error
+                os.write(2, b"[RECORD] STEP n=%d\n" % next(numbers))
+            return call(*args, **kwargs)
+
+        return execute
+
+    for name in ("execute", "replay"):
+        if hasattr(model, name):
+            setattr(model, name, marked(getattr(model, name)))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Calls ``start`` right after the first import of a module, then steps aside."""
+
+    def __init__(self, name: str, start: Callable[[ModuleType], None]) -> None:
+        self._name = name
+        self._start = start
         self._asking = False
 
     def find_spec(
@@ -65,8 +90,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         path: Any = None,  # noqa: ARG002 - the signature is Python's
         target: Any = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
-        """The usual answer for torch, with a loader that calls us back; null for all else."""
-        if name != "torch" or self._asking:
+        """The usual answer for the module, with a loader that calls us back; null for all else."""
+        if name != self._name or self._asking:
             return None
         self._asking = True
         try:
@@ -74,7 +99,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         finally:
             self._asking = False
         if spec is not None and spec.loader is not None:
-            # Many programs only ask whether torch is there, so this does not mean that it is loaded now.
+            # Many programs only ask whether it is there, so this does not mean that it is loaded now.
             spec.loader.exec_module = self._load_and_start(spec.loader)  # type: ignore[method-assign, assignment]
         return spec
 
@@ -85,7 +110,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             load(module)
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
-                _start(self._folder)
+                self._start(module)
 
         return load_and_start
 
@@ -101,5 +126,7 @@ def _run_users() -> None:
 
 
 if _FOLDER:
-    sys.meta_path.insert(0, _Finder(_FOLDER))
+    sys.meta_path.insert(0, _Finder("torch", lambda _torch: _start(str(_FOLDER))))
+if os.environ.get("TRACE_ANALYZE_MAX_STEPS"):
+    sys.meta_path.insert(0, _Finder("max.engine.api", _mark_executions))
 _run_users()

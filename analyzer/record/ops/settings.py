@@ -6,6 +6,8 @@ OPS_ENV = "TRACE_ANALYZE_TORCH_OPS"  # folder of the rings; set = the hook is ac
 RING_ENV = "TRACE_ANALYZE_RING"  # ops a ring holds
 INPUTS_ENV = "TRACE_ANALYZE_INPUTS"  # "none", "cpu" or "sync"
 
+STEPS_ENV = "TRACE_ANALYZE_MAX_STEPS"  # set = each execution of a MAX model is marked
+
 RING_OPS = 4096  # ten steps of a 12-layer model: the fault is at most two steps back (design.md 4.5)
 RING_SUFFIX = ".ring"
 TEXT_BYTES = 8 << 20  # of a ring's texts; a server has about a thousand distinct ones of 1 KB
