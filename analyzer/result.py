@@ -26,6 +26,7 @@ from analyzer.schema import (
 )
 from analyzer.timeline.build import Timeline
 from analyzer.timeline.launches import is_kernel_launch
+from analyzer.timeline.processes import owners_of
 from analyzer.timeline.timing import op_totals, timing_basis
 from analyzer.witness import witnesses
 
@@ -116,9 +117,13 @@ def _input_info(one: Loaded, readings: Readings) -> InputInfo:
 
 
 def _processes(timeline: Timeline) -> list[ProcessInfo]:
-    groups = timeline.ops.group_by("source", "process", maintain_order=True).agg(
-        pl.len().alias("ops"), pl.col("run").n_unique().alias("runs")
-    )
+    ops, owners = timeline.ops, owners_of(timeline.ops)
+    if len(owners) == 1:
+        groups = pl.DataFrame([(*owners[0], ops.height, ops["run"].n_unique())], orient="row")
+    else:
+        groups = ops.group_by("source", "process", maintain_order=True).agg(
+            pl.len().alias("ops"), pl.col("run").n_unique().alias("runs")
+        )
     note = ["several writers without tags share this log"] if timeline.untagged_writers else []
     return [
         ProcessInfo(key=process, input=source, ops=ops, runs=runs, notes=note)

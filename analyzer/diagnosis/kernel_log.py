@@ -15,6 +15,7 @@ from analyzer.parse.printed_tensor import MAX_BODY, is_integer, read_tensor
 from analyzer.schema import TensorInfo
 from analyzer.suspects.tensor_evidence import Prints, is_buffer
 from analyzer.timeline.facts import gather_facts
+from analyzer.timeline.processes import owners_of
 
 _VALUES_SHOWN = 64
 _EXACT = 1_000_000  # the C++ wrapper prints integers from here on rounded to six digits: 1.67772e+07
@@ -119,7 +120,7 @@ def first_fault_line(known: Knowledge, source: int, process: str) -> int | None:
 
 def owner_of(fault: FaultRecord, ops: pl.DataFrame) -> tuple[int, str] | None:
     """Source and process of the ops that belong to a fault, if they are of one process."""
-    owners = ops.select("source", "process").unique().rows()
+    owners = owners_of(ops)
     return owners[0] if len(owners) == 1 and owners[0][0] == fault.source else None
 
 

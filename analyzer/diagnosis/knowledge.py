@@ -12,6 +12,7 @@ from analyzer.model import Advice, CollectiveState, FaultRecord, KernelLog, Serv
 from analyzer.schema import Cleared, Conclusion, Fault, Modes, NextStep, Suspect, TensorInfo, Window
 from analyzer.timeline.build import Timeline
 from analyzer.timeline.locate import canonical_names, last_launch, names_of_kernel
+from analyzer.timeline.processes import owners_of
 
 Row = dict[str, object]
 
@@ -65,8 +66,7 @@ def process_ops(known: Knowledge, fault: FaultRecord) -> pl.DataFrame:
     own = ops.filter((pl.col("source") == fault.source) & (pl.col("process") == fault.process))
     if own.height:
         return own
-    owners = ops.select("source", "process").unique()
-    return ops if owners.height == 1 else ops.clear()
+    return ops if len(owners_of(ops)) == 1 else ops.clear()
 
 
 def reported_op(ops: pl.DataFrame, fault: FaultRecord) -> Row | None:

@@ -209,8 +209,7 @@ def _ops_from_heads(heads: pl.DataFrame, source: int) -> pl.DataFrame:
         pl.col("text").str.starts_with("[OP] LAUNCH").alias("launch"),
         pl.col("text").str.replace(_HEAD, "").str.strip_chars().cast(pl.Categorical).alias("name"),
     )
-    joined = heads.join(names, on="head", how="left", maintain_order="left")
-    return joined.select(
+    return _told(heads, names).select(
         pl.lit(source, dtype=pl.UInt16).alias("source"),
         pl.lit("").alias("process"),
         "line",
@@ -222,6 +221,19 @@ def _ops_from_heads(heads: pl.DataFrame, source: int) -> pl.DataFrame:
         pl.lit(None, dtype=pl.String).alias("clock"),
         pl.lit(None, dtype=pl.String).alias("stream"),
     )
+
+
+def _told(heads: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """``heads`` with what is known of each distinct one: looked up by its number, which is small."""
+    known = names.select(pl.col("head").to_physical().alias("code"), "launch", "name").drop_nulls("code")
+    codes = heads["head"].to_physical()
+    size = int(known["code"].max() or 0) + 1  # type: ignore[arg-type]
+    if heads.is_empty() or codes.null_count() or size > heads.height:  # numbers of a session with many texts
+        return heads.join(names, on="head", how="left", maintain_order="left")
+    table = pl.DataFrame({"code": pl.int_range(size, dtype=pl.UInt32, eager=True)}).join(
+        known, on="code", how="left", maintain_order="left"
+    )
+    return heads.with_columns(table["launch"].gather(codes), table["name"].gather(codes))
 
 
 def _ops_from_lines(gated: pl.DataFrame) -> pl.DataFrame:

@@ -160,7 +160,7 @@ def gather_facts(
         types=types,
         details=read_details(rows, lines),
         names=parse_names(str(row["name"]) for row in rows),
-        counts=dict(before.group_by(pl.col("name").cast(pl.String)).len().iter_rows()),
+        counts=dict(before.group_by("name").len().with_columns(pl.col("name").cast(pl.String)).iter_rows()),
     )
     return [gathered.facts(row, children[_key(row)]) for row in rows if row["parent"] is None]
 

@@ -166,3 +166,16 @@ class TestUntaggedWriters:
             if process == "rank4"
         ]
         assert runs == [0, 0]
+
+
+def test_an_op_that_completes_twice_does_not_take_the_completion_of_another() -> None:
+    """As many completions as launches, and yet one op has two of them and another has none."""
+    lines = [*pair("a", 0), launch("b", 1), *pair("c", 2), complete("c", 2)]
+    assert matches(lines) == [("a", 1, 2), ("b", 3, None), ("c", 4, 5)]
+
+
+def test_completions_out_of_order_go_to_their_own_launches() -> None:
+    """Ids that leave none out are put in place, whatever the order of their completions."""
+    lines = [launch("a", 7), launch("b", 8), launch("c", 9)]
+    lines += [complete("c", 9), complete("a", 7), complete("b", 8)]
+    assert matches(lines) == [("a", 1, 5), ("b", 2, 6), ("c", 3, 4)]
