@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 LAYERS, VOCABULARY = 12, 8192
+WARM, TIMED = 4, 3  # steps of a round: a ring and its texts are new in the first ones
 
 
 def build_step(width: int, tokens: int) -> Callable[[], Any]:
@@ -58,6 +59,13 @@ def timed(step: Callable[[], Any]) -> tuple[float, float]:
     return time.perf_counter() - begin, time.process_time() - begin_processor
 
 
+def steady(step: Callable[[], Any]) -> list[tuple[float, float]]:
+    """``timed`` of the steps after the first ones."""
+    for _ in range(WARM):
+        step()
+    return [timed(step) for _ in range(TIMED)]
+
+
 def measure(width: int, tokens: int, rounds: int) -> tuple[list[float], list[float], int]:
     """Medians of ``timed`` without and with the ring, and the ops of a step."""
     from analyzer.record.ops.dump import render_ring  # noqa: F401 - loaded before anything is timed
@@ -68,12 +76,10 @@ def measure(width: int, tokens: int, rounds: int) -> tuple[list[float], list[flo
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ops.log"
         for _ in range(rounds):
-            step()
-            without.append(timed(step))
+            without += steady(step)
             with torch_ops(log):
-                step()
-                with_ring.append(timed(step))
-        ops = log.read_bytes().count(b"[OP] LAUNCH ") // 2
+                with_ring += steady(step)
+        ops = log.read_bytes().count(b"[OP] LAUNCH ") // (WARM + TIMED)
     return (
         [median(one) for one in zip(*without, strict=True)],
         [median(one) for one in zip(*with_ring, strict=True)],

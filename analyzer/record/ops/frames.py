@@ -11,7 +11,7 @@ from types import CodeType, FrameType
 
 # Innermost ones that are looked at, plumbing included: three to a module's call. Each costs 0.1 us an op, and
 # what stands further out (the server's loop) is the same for all ops.
-MAX_FRAMES = 24
+MAX_FRAMES = 16
 KNOWN_STACKS = 1 << 14  # a model has some thousand places that launch ops
 _PARTS = 3  # of a path (observed.md 2)
 _OWN = Path(__file__).resolve().parent
