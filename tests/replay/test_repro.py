@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -18,12 +20,11 @@ from analyzer.replay.repro.write import fails_alike
 from tests.replay import children
 from tests.replay.plans import failing_log, tensor
 
+KERNELS = Path(__file__).parent / "programs" / "kernels"
 OUT_OF_RANGE = "IndexError: index 9 is out of bounds for dimension 0 with size 8"
 
 
-@pytest.fixture(autouse=True)
-def _torch() -> None:
-    pytest.importorskip("torch")
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
 
 def argument(name: str, value: Any = None, **facts: Any) -> PlanArgument:
@@ -35,9 +36,7 @@ def op(number: int, call: str, *arguments: PlanArgument, **facts: Any) -> PlanOp
     return PlanOp(number=number, name=call, call=call, arguments=arguments, **settings)
 
 
-def replay(
-    folder: Path, *ops: PlanOp, error: str = OUT_OF_RANGE, **settings: Any
-) -> str:
+def replay(folder: Path, *ops: PlanOp, error: str = OUT_OF_RANGE, **settings: Any) -> str:
     """Replay ops of which the last one fails; gives the program."""
     repro = folder / "repro.py"
     options = OpReplayOptions(folder=folder / "replay", repro=repro, deadline_s=120.0, **settings)
@@ -54,6 +53,7 @@ def last_words(program: Path) -> str:
     return ran.stderr.splitlines()[-1]
 
 
+@needs_torch
 def test_makers_of_the_inputs_are_in_it_and_results_have_names(tmp_path: Path) -> None:
     made = tensor((8, 4), "float32", fidelity="made")
     bad = tensor((3,), values=(0, 9, 1))
@@ -74,6 +74,7 @@ def test_makers_of_the_inputs_are_in_it_and_results_have_names(tmp_path: Path) -
     assert last_words(tmp_path / "repro.py") == OUT_OF_RANGE
 
 
+@needs_torch
 def test_large_recorded_inputs_go_to_a_file_beside_it(tmp_path: Path) -> None:
     import torch
 
@@ -97,6 +98,7 @@ def test_large_recorded_inputs_go_to_a_file_beside_it(tmp_path: Path) -> None:
     assert last_words(tmp_path / "repro.py") == OUT_OF_RANGE
 
 
+@needs_torch
 def test_a_function_of_the_users_is_imported_from_its_file(tmp_path: Path) -> None:
     mine = tmp_path / "my_ops.py"
     mine.write_text(
@@ -123,6 +125,7 @@ def test_a_function_of_the_users_is_imported_from_its_file(tmp_path: Path) -> No
     assert last_words(tmp_path / "repro.py") == OUT_OF_RANGE
 
 
+@needs_torch
 def test_an_op_of_a_family_is_written_as_the_calls_that_it_came_to(tmp_path: Path) -> None:
     error = "IndexError: index out of range in self"
     text = replay(
@@ -146,3 +149,29 @@ def test_another_error_is_not_alike(tmp_path: Path) -> None:
     for code in (children.RAISES, children.HEALTHY, children.ABORTS):
         other = children.run(children.python(code), tmp_path)
         assert not fails_alike(other, raised, "IndexError: index out of range")
+
+
+@pytest.mark.max
+def test_a_custom_op_of_max_is_written_as_a_graph_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("max.engine")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path(tempfile.gettempdir()) / "trace-analyze-max-worker"))
+    cause = "raising_op: table size mismatch: expected 64 got 64"
+    source = argument("arg0", tensor=tensor((64,), "float32", fidelity="made"))
+    out = (tensor((64,), "float32", fidelity="made"),)
+    text = replay(
+        tmp_path,
+        op(0, "custom::copying_op", source, outputs=out, executor="max"),
+        op(1, "custom::raising_op", source, outputs=out, executor="max"),
+        error=cause,
+        custom_extensions=(KERNELS,),
+    )
+    assert "import torch" not in text
+    assert "name='raising_op'" in text
+    assert (tmp_path / "repro.npz").exists()
+    ran = subprocess.run(
+        [sys.executable, str(tmp_path / "repro.py")], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 1
+    assert cause in ran.stderr

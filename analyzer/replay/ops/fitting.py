@@ -23,6 +23,7 @@ _ACCESS: frozenset[FaultKind] = frozenset(
     }
 )
 _INDEX = re.compile(r"IndexError|out of (?:\w+ )?(?:range|bounds?)|\bbounds\b", re.IGNORECASE)
+_TELLING = 12  # characters: shorter texts stand in many errors
 _NUMBER = re.compile(r"\d+")
 
 
@@ -41,7 +42,7 @@ def made_inputs_refused(op: PlanOp, finding: OpFinding, log: Result) -> str | No
     if any(_has_bad_range(one) for one in whole):
         return None
     root = root_fault(log)
-    if root is not None and not whole and _plain(root.text) == _plain(finding.error or ""):
+    if root is not None and not whole and has_text_of(finding, root):
         return None
     return f"the inputs made for it were refused: {finding.error}"
 
@@ -65,12 +66,21 @@ def is_other_failure(finding: OpFinding, log: Result) -> bool:
 
 
 def is_same_class(root: Fault, finding: OpFinding) -> bool:
-    """Same kind, two faces of a bad access, or the same exception of host code."""
+    """Same text, same kind, two faces of a bad access, or the same exception of host code."""
+    if has_text_of(finding, root):
+        return True
     if finding.host and (root.code is None and not root.sticky and root.kind not in _ACCESS):
         return _exception(root.text) == _exception(finding.error or "")
     if root.kind == finding.kind:
         return True
     return root.kind in _ACCESS and (finding.kind in _ACCESS or is_index_error(finding))
+
+
+def has_text_of(finding: OpFinding, root: Fault) -> bool:
+    """Whether the error has the log's own text, but for numbers; MAX puts the cause below other lines."""
+    wanted = _plain(root.text)
+    told = f"{finding.error or ''}\n{finding.text or ''}"
+    return len(wanted) >= _TELLING and any(wanted in _plain(line) for line in told.splitlines())
 
 
 def is_index_error(finding: OpFinding) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from analyzer.replay.errors_seen import is_device_error, kind_of_error, kind_of_signal
 from analyzer.replay.journal import Entry, Journal, TensorSeen
 from analyzer.replay.observe import ending, proven_suspect, root_fault
@@ -14,15 +16,17 @@ from analyzer.schema import FaultKind, Result, Value
 FAILING = frozenset({"failed", "hang", "out_of_memory"})
 _OWN = frozenset({"inputs", "call"})  # the worker could not make the inputs, or called the op wrongly
 _TAIL_BYTES = 4096
+_OF_KERNEL = "An error occurred in kernel"
 
 
 class OpFinding(Value):
     """One attempt, judged.
 
     ``number``: the plan's op that it ended in; null = none. ``kernel``: the device's own name for what
-    faulted. ``host``: host code raised it, neither the device nor a death. ``own``: why our own construction
-    of that op is wrong (then nothing is shown); null = it is not. ``sound``: ops that ran through, with
-    nanoseconds and whether device events gave them. ``inputs``: what the failing op got.
+    faulted. ``host``: host code raised it, neither the device nor a death. ``error``: the line of ``text``
+    that says what. ``own``: why our own construction of that op is wrong (then nothing is shown); null = it
+    is not. ``sound``: ops that ran through, with nanoseconds and whether device events gave them.
+    ``inputs``: what the failing op got.
     """
 
     outcome: AttemptOutcome
@@ -31,6 +35,7 @@ class OpFinding(Value):
     host: bool = False
     kind: FaultKind | None = None
     error: str | None = None
+    text: str | None = None
     own: str | None = None
     sound: tuple[tuple[int, int | None, bool], ...] = ()
     skipped: tuple[tuple[int, str], ...] = ()
@@ -110,7 +115,7 @@ class _Facts:
 
 def _raised(failed: Entry, analysis: Result | None, facts: _Facts) -> OpFinding:
     text = failed.error or ""
-    head = text.strip().partition("\n")[0]
+    head = _telling_line(text)
     error = f"{failed.error_type}: {head}" if head else failed.error_type or "an exception without a text"
     if failed.why in _OWN:
         return facts.finding("setup_failed", failed, error=error, own=failed.why)
@@ -119,7 +124,14 @@ def _raised(failed: Entry, analysis: Result | None, facts: _Facts) -> OpFinding:
     outcome: AttemptOutcome = "out_of_memory" if kind == "out_of_memory" else "failed"
     suspect = proven_suspect(analysis) if device else None
     kernel = suspect.op.name if suspect else None
-    return facts.finding(outcome, failed, kernel=kernel, host=not device, kind=kind, error=error)
+    found = facts.finding(outcome, failed, kernel=kernel, host=not device, kind=kind, error=error)
+    return msgspec.structs.replace(found, text=text)
+
+
+def _telling_line(text: str) -> str:
+    """The first line, but MAX names the kernel first and then the cause (observed.md 10)."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith(_OF_KERNEL)), lines[0] if lines else "")
 
 
 def _died(child: ChildOutcome, analysis: Result | None, facts: _Facts) -> OpFinding:

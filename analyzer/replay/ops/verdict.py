@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.replay.observe import root_fault
-from analyzer.replay.ops.fitting import is_accused, is_index_error, misfit
+from analyzer.replay.ops.fitting import has_text_of, is_accused, is_index_error, misfit
 from analyzer.replay.ops.observe import OpFinding
 from analyzer.replay.ops.state import Search, numbers_by_reason
 from analyzer.replay.ops.words import FIDELITY_TEXT, least_true
@@ -138,7 +138,7 @@ def _repeated(search: Search, failing: Failing) -> Decision:
 
 def _is_the_logs_own_text(search: Search, finding: OpFinding) -> bool:
     root = root_fault(search.log)
-    return root is not None and root.text.strip() == (finding.error or "")
+    return root is not None and has_text_of(finding, root)
 
 
 def _ruled_out(search: Search, control: Control) -> tuple[str, ...]:
@@ -195,9 +195,8 @@ def _nothing_failed(search: Search) -> Decision:
 
 
 def _nothing_ran(search: Search, tried: Sequence[OpFinding]) -> Decision:
-    mistakes = [one for one in tried if one.own is not None or one.skipped]
     missing = next((why for one in tried for _, why in one.skipped if "cannot be imported" in why), None)
-    if missing is None and mistakes:
+    if missing is None and search.left_out:
         return not_replayable(search.plan, search.left_out)
     error = missing or next((one.error for one in tried if one.error), None) or "no reason was printed"
     python = search.attempts.options.python

@@ -32,12 +32,11 @@ def write_repro(search: Search, failing: Failing, path: Path) -> Repro:
         failing: The op that failed.
         path: Of the program. Inputs that are too large for it are written beside it.
     """
-    if failing.op.executor == "max":
-        return Repro(
-            path=None, verified=False, text="no program was written: ops of MAX are not written as one"
-        )
+    if failing.op.executor == "max" and not _is_one_custom_op(search, failing):
+        told = "no program was written: of MAX, only a custom op that fails alone is written as one"
+        return Repro(path=None, verified=False, text=told)
     path = path.absolute()
-    for stale in (path, path.with_suffix(".pt")):
+    for stale in (path, path.with_suffix(".pt"), path.with_suffix(".npz")):
         stale.unlink(missing_ok=True)
     wrote = _write(search, failing, path)
     if not path.exists():
@@ -65,6 +64,10 @@ def fails_alike(ran: ChildOutcome, wrote: ChildOutcome, expected: str) -> bool:
     kind = expected.partition(":")[0].strip()
     lines = ran.output.read_text("utf-8", "replace").splitlines()
     return any(line.partition(":")[0].strip().rpartition(".")[2] == kind for line in lines)
+
+
+def _is_one_custom_op(search: Search, failing: Failing) -> bool:
+    return failing.op.call.startswith("custom::") and len(attempts_ops(search, failing)) == 1
 
 
 def _write(search: Search, failing: Failing, path: Path) -> ChildOutcome:
@@ -99,13 +102,14 @@ def _run(search: Search, arguments: list[str], name: str, *, with_package: bool)
 def _header(search: Search, failing: Failing) -> str:
     op, plan = failing.op, search.plan
     place = f" ({op.source.file}:{op.source.line})" if op.source else ""
+    needs = "max" if op.executor == "max" else "torch"
     count = len(attempts_ops(search, failing))
     several = f"{count} ops of the suspicious window" if count > 1 else "one op of the suspicious window"
     lines = [
         f"{op.name}{place} fails: {failing.finding.error}",
         "",
         f"Written by trace-analyze from {Path(plan.log).name if plan.log else 'a plan'}: {several},",
-        "the smallest list that failed in its replay. It needs nothing but torch.",
+        f"the smallest list that failed in its replay. It needs nothing but {needs}.",
         f"{FIDELITY_TEXT[op.fidelity()].capitalize()}.",
         f"Expected end: {failing.finding.error}",
     ]
