@@ -24,7 +24,7 @@ from tests.replay.plans import failing_log, tensor
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
-IN_CI, ALL = 25, 100  # windows of the program of sound lookups
+WINDOWS, IN_CHILD = 100, 25  # windows of the program of sound lookups
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def healthy(folder: Path, windows: int) -> Iterator[ReplayReport]:
         result, plan = analysis.result, build_plan(analysis)
     assert len(plan.ops) > 30 * windows
     assert "recorded" not in {op.fidelity() for op in plan.ops if any(one.extent for one in op.tensors())}
-    size = len(plan.ops) * 25 // windows  # 25 windows a child
+    size = len(plan.ops) * IN_CHILD // windows
     for first in range(0, len(plan.ops), size):
         part = [
             msgspec.structs.replace(
@@ -138,24 +138,15 @@ def _moved(argument: PlanArgument, first: int) -> PlanArgument:
     )
 
 
-def check_healthy(folder: Path, windows: int) -> None:
+def test_100_healthy_windows_of_lookups_with_types_only_confirm_nothing(tmp_path: Path) -> None:
+    """Acceptance of issue C."""
     executed = total = 0
-    for report in healthy(folder, windows):
+    for report in healthy(tmp_path, WINDOWS):
         assert report.verdict == "not_reproduced", report.statement
         assert report.op is None
         executed += sum(one.outcome == "sound" for one in report.ops)
         total += len(report.ops)
     assert executed > 0.95 * total
-
-
-def test_healthy_windows_of_lookups_with_types_only_confirm_nothing(tmp_path: Path) -> None:
-    check_healthy(tmp_path, IN_CI)
-
-
-@pytest.mark.heavy
-def test_100_healthy_windows_of_lookups_with_types_only_confirm_nothing(tmp_path: Path) -> None:
-    """Acceptance of issue C."""
-    check_healthy(tmp_path, ALL)
 
 
 def cli(folder: Path, *arguments: str) -> tuple[int, str, str]:
