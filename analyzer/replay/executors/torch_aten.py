@@ -56,7 +56,12 @@ def _default_first(overload: str) -> tuple[bool, bool, str]:
 
 
 def _takes(schema: Any, bound: Sequence[Bound]) -> bool:
-    """Whether all given arguments have a place of their kind, and all others a default."""
+    """Whether all given arguments have a place of their kind, and all others a default.
+
+    Dimensions by name are never meant: a log prints numbers.
+    """
+    if "Dimname" in str(schema):
+        return False
     arguments = {one.name: one for one in schema.arguments}
     given = {place_of(one, list(arguments)): one for one in bound}
     if None in given:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from analyzer.replay.executors.call import Bound
+from analyzer.replay.executors.torch_aten import _takes
 from tests.replay.worker.jobs import Ran, indices, op, run_here, tensor
 
 T = tensor
@@ -110,3 +112,15 @@ def test_a_tensor_lies_in_memory_as_recorded(tmp_path: Path) -> None:
 def test_an_op_of_a_library_that_is_not_loaded_is_skipped(tmp_path: Path) -> None:
     ran = _one(tmp_path, "vllm::paged_attention_v1", arguments={"query": T(4)})
     assert ran.first("skipped").why == "this torch has no vllm::paged_attention_v1"
+
+
+def test_dimensions_by_name_are_never_meant() -> None:
+    """torch 2.8 has ``aten::sum.dim_DimnameList``, which takes the text of numbers as well."""
+    torch = pytest.importorskip("torch")
+    bound = [Bound("self", torch.zeros(2, 2), is_tensor=True), Bound("dim", text="0,1")]
+    by_number, by_name = (
+        torch._C.parse_schema(f"aten::sum(Tensor self, {kind}[1] dim, bool keepdim=False) -> Tensor")
+        for kind in ("int", "Dimname")
+    )
+    assert _takes(by_number, bound)
+    assert not _takes(by_name, bound)
