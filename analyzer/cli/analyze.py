@@ -163,11 +163,13 @@ def _replay_of_last(again: ReplayWanted, *, replay: bool) -> Result:
 
 def _after(analysis: Analysis, logs: list[str], again: ReplayWanted, *, replay: bool) -> Analysis:
     """Replay the window if asked to; else keep the analysis for a later ``--replay``."""
-    from analyzer.cli.replay import remember, replayed
-
     if not replay:
-        remember(logs, analysis)
+        from analyzer.replay.state import save_last  # without the rest of a replay: it takes time to import
+
+        save_last(Path.cwd(), logs, analysis.result, options=analysis.options)
         return analysis
+    from analyzer.cli.replay import replayed
+
     result = replayed(analysis, logs, again)
     return msgspec.structs.replace(analysis, result=result)
 

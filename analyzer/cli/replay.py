@@ -19,11 +19,6 @@ from analyzer.replay.state import load_last, replay_folder, save_last
 from analyzer.schema import Result
 
 
-def remember(logs: Sequence[str], analysis: Analysis) -> None:
-    """Keep the analysis for a later ``trace-analyze --replay`` in this directory; a failure harms nothing."""
-    save_last(Path.cwd(), logs, analysis.result, options=analysis.options)
-
-
 def replayed(analysis: Analysis, logs: Sequence[str], wanted: ReplayWanted) -> Result:
     """The result of this call's inputs with the replay in it.
 
