@@ -69,7 +69,7 @@ def _takes(schema: Any, bound: Sequence[Bound]) -> bool:
     for name, argument in arguments.items():
         one = given.get(name)
         if one is None:
-            if not argument.has_default_value():
+            if not (argument.has_default_value() or _may_be_none(argument)):
                 return False
         elif one.is_tensor != ("Tensor" in kind_of(argument)) and (one.is_tensor or one.value is not None):
             return False
@@ -95,6 +95,8 @@ def _arguments(
             value = _output(op, outs, framework)
         elif argument.has_default_value():
             value = argument.default_value
+        elif _may_be_none(argument):  # a log leaves out what is None: the bias of a convolution
+            value = None
         else:
             raise CannotRunError(f"{op.call} needs {argument.name}, which the plan does not have")
         outs += bool(argument.is_out)
@@ -103,6 +105,10 @@ def _arguments(
         else:
             args.append(value)
     return args, kwargs
+
+
+def _may_be_none(argument: Any) -> bool:
+    return kind_of(argument).startswith("Optional[")
 
 
 def _output(op: Op, place: int, framework: Any) -> Any:

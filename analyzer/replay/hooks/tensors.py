@@ -22,7 +22,7 @@ def tensors_in(values: Any) -> list[Any]:
             elif isinstance(value, dict):
                 stack.append(iter(value.values()))
                 break
-            elif isinstance(value, list | tuple) and len(stack) < 4:
+            elif isinstance(value, (list, tuple)) and len(stack) < 4:
                 stack.append(iter(value))
                 break
         else:

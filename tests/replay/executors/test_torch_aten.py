@@ -128,3 +128,16 @@ def test_dimensions_by_name_are_never_meant() -> None:
 
     assert _takes(by_number, bound)
     assert not _takes(ByName(), bound)
+
+
+def test_an_optional_argument_that_the_log_leaves_out_is_none(tmp_path: Path) -> None:
+    """A record has no text for what is None: the bias of a convolution, the weight of a norm."""
+    convolution = {
+        "input": T(1, 3, 8, 8), "weight": T(4, 3, 3, 3), "stride": "1,1", "padding": "0,0", "dilation": "1,1",
+        "transposed": "False", "output_padding": "0,0", "groups": "1",
+    }  # fmt: skip
+    ran = _one(tmp_path, "aten::convolution", arguments=convolution)
+    assert ran.first("done").outputs[0].shape == [1, 4, 6, 6]
+    norm = {"input": T(2, 6), "normalized_shape": "6", "eps": "1e-05"}
+    ran = _one(tmp_path, "aten::native_layer_norm", arguments=norm)
+    assert ran.first("done").outputs[0].shape == [2, 6]
