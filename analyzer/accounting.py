@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
-from analyzer.ingest.load import Loaded
+from analyzer.ingest.load import Loaded, is_one_process
 from analyzer.model import BLOCKS
 from analyzer.readings import Readings
 from analyzer.schema import Accounting
@@ -40,7 +40,7 @@ def _count(one: Loaded, readings: Readings) -> tuple[int, int, int]:
     inner = blocks.filter(~pl.col("head"))["line"]
     told = _without(_series(readings.continuation[source], inner), heads, parsed)
     lost = _without(_series(readings.unrecognised[source]), heads, parsed, told)
-    several = one.ops["process"].n_unique() > 1  # the body of a process ends before its own next head
+    several = not is_one_process(one.ops)  # the body of a process ends before its own next head
     body_lines = bodies.total - bodies.count(parsed) - (bodies.count(heads) if several else 0)
     outside = told.len() - bodies.count(told)
     return heads.len() + parsed.len(), body_lines + outside, lost.len() - bodies.count(lost)

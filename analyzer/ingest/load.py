@@ -285,9 +285,8 @@ def _with_bodies(ops: pl.DataFrame, closers: pl.DataFrame) -> pl.DataFrame:
     details = ops["detail"].unique().drop_nulls()
     blank = details.filter(details.cast(pl.String).str.strip_chars() == "")
     empty = pl.col("detail").is_in(blank.implode())
-    processes = ops["process"].unique()
-    if processes.len() == 1:
-        own = closers.filter(pl.col("process") == processes[0])["line"]
+    if is_one_process(ops):
+        own = closers.filter(pl.col("process") == ops["process"][0])["line"]
         if (bodies := _one_closer_each(ops, own, ops.select(empty).to_series())) is not None:
             return bodies
         joined = _next_closers(ops, own)
@@ -301,6 +300,11 @@ def _with_bodies(ops: pl.DataFrame, closers: pl.DataFrame) -> pl.DataFrame:
     inside = pl.col("next_line").is_null() | (pl.col("body_last") < pl.col("next_line"))
     joined = joined.with_columns(pl.when(empty & inside).then("body_last").alias("body_last"))
     return joined.select(*ops.columns, "body_last")
+
+
+def is_one_process(ops: pl.DataFrame) -> bool:
+    """Whether all ops carry the same process key; told by comparison, without hashing millions of rows."""
+    return ops.is_empty() or bool((ops["process"] == ops["process"][0]).all())
 
 
 def _one_closer_each(ops: pl.DataFrame, closers: pl.Series, empty: pl.Series) -> pl.DataFrame | None:

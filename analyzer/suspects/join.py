@@ -7,9 +7,12 @@ from math import prod
 
 from analyzer.model import KernelState, OpFacts
 from analyzer.schema import SourceFrame, Value
+from analyzer.suspects.families import families
 
 _CUSTOM_PACKAGE = "mojo_pkg_"  # kernels of a custom-op package (observed.md 24)
 _CUSTOM_OP = "custom__"
+_ATEN = "aten::"
+_LOOKS_UP = frozenset({"index", "embedding"})  # an embedding is a gather of rows, and runs the same kernels
 _MIN_WORD = 4  # shorter leaf names (add, mul) occur in any mangled symbol
 _PATH_PARTS = 3  # op records keep the last three parts of a path (observed.md 2)
 
@@ -37,6 +40,8 @@ def join_kernel(state: KernelState, ops: Sequence[OpFacts], packages: Sequence[s
             how += f"; the IR file imports that package ({package})"
     else:
         found, how = _by_words(state.kernel, ops)
+        if not found:
+            found, how = _by_family(state.kernel, ops) or (found, how)
     fitting = tuple(op for op in found if _fits_launch(state, op))
     if state.grid and state.block and fitting:
         threads = prod(state.grid) * prod(state.block)
@@ -60,6 +65,20 @@ def _by_words(kernel: str, ops: Sequence[OpFacts]) -> tuple[tuple[OpFacts, ...],
         return (), f"no op of the window has a name that stands in kernel {kernel}"
     found = tuple(op for score, op in scored if score == best)
     return found, f"kernel {kernel} holds the name of the op"
+
+
+def _by_family(kernel: str, ops: Sequence[OpFacts]) -> tuple[tuple[OpFacts, ...], str] | None:
+    """PyTorch ops that do the work of a PyTorch kernel: its name says gather, theirs embedding or index.
+
+    Only kernels that look things up: those of one family share their kernels, and others do not launch them.
+    """
+    if not _LOOKS_UP & set(families([kernel])):
+        return None
+    found = tuple(op for op in ops if op.ref.name.startswith(_ATEN) and _LOOKS_UP & set(families(op.leaves)))
+    if not found:
+        return None
+    names = ", ".join(sorted({op.ref.name for op in found}))
+    return found, f"kernel {kernel} looks up rows by index, and of the ops in flight only {names} does"
 
 
 def _words(leaf: str) -> list[str]:
