@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import polars as pl
 
+from analyzer.diagnosis.incidents import roles_of_incidents
 from analyzer.diagnosis.knowledge import Diagnosis, Finding, Knowledge, Row, process_ops, reported_op
 from analyzer.diagnosis.load import with_load
 from analyzer.diagnosis.named import exact_report, names_a_launch, nan_check, op_that_raised
@@ -14,7 +17,7 @@ from analyzer.diagnosis.read_back import serialised
 from analyzer.diagnosis.survived import demote_survived, with_survived
 from analyzer.diagnosis.witnessed import device_witness, late_report
 from analyzer.faults.fold import fold_repeats
-from analyzer.faults.roles import RoleDecision, assign_roles, is_sticky
+from analyzer.faults.roles import RoleDecision, is_sticky
 from analyzer.faults.trust import decide_trust
 from analyzer.faults.units import name_writers
 from analyzer.model import FaultRecord, TrustDecision
@@ -28,7 +31,7 @@ def diagnose(known: Knowledge) -> Diagnosis:
     """Decide roles and trust of all faults, then what can be said about the root one."""
     known = msgspec.structs.replace(known, records=name_writers(fold_repeats(known.records)))
     known = with_printed_faults(known)
-    assigned = assign_roles(known.records)
+    assigned, earlier = roles_of_incidents(known)
     roles = demote_survived(known, assigned)
     trusts = [
         decide_trust(record, after_sticky=role.after_sticky, modes=known.modes)
@@ -40,6 +43,7 @@ def diagnose(known: Knowledge) -> Diagnosis:
         finding, reported = Finding(conclusion=with_survived(clean, known.records, assigned, roles)), None
     else:
         trusts[root], finding, reported = _of_root(known, known.records[root], trusts[root])
+        finding = _with_notes_of(finding, earlier)
     faults = [
         _fault(known, record, role, trust, reported if index == root else None)
         for index, (record, role, trust) in enumerate(zip(known.records, roles, trusts, strict=True))
@@ -52,6 +56,15 @@ def diagnose(known: Knowledge) -> Diagnosis:
         cleared=finding.cleared,
         suspects=finding.suspects,
     )
+
+
+def _with_notes_of(finding: Finding, earlier: Sequence[str]) -> Finding:
+    """The finding with what is said of earlier crashes in the log."""
+    if not earlier:
+        return finding
+    notes = [*finding.conclusion.notes, *earlier]
+    conclusion = msgspec.structs.replace(finding.conclusion, notes=notes)
+    return msgspec.structs.replace(finding, conclusion=conclusion)
 
 
 def _of_root(

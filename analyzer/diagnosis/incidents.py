@@ -1,0 +1,51 @@
+"""Several crashes in one log: a server that was started again begins anew, with a sound device."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from analyzer.diagnosis.knowledge import Knowledge
+from analyzer.faults.roles import RoleDecision, assign_roles
+from analyzer.timeline.processes import owners_of
+
+
+def roles_of_incidents(known: Knowledge) -> tuple[list[RoleDecision], list[str]]:
+    """Roles of all faults, those of earlier runs as bystanders, and notes about them.
+
+    A sticky error ends with its process, so what failed before the last restart cannot have caused what
+    failed after it. The last incident is the one told about; a log that is sound after a restart still tells
+    about the crash before it. Runs are told by op ids that begin again, in a log of one process.
+
+    Args:
+        known: Faults in the order of inputs and lines.
+    """
+    restart = _last_restart(known)
+    earlier = [] if restart is None else _before(known, *restart)
+    if not earlier or len(earlier) == len(known.records):
+        return assign_roles(known.records), []
+    later = [index for index in range(len(known.records)) if index not in earlier]
+    decisions = dict(zip(later, assign_roles([known.records[index] for index in later]), strict=True))
+    assert restart is not None
+    line = restart[1]
+    reason = f"an earlier crash: the process was started again at line {line}"
+    decisions.update((index, RoleDecision(role="bystander", reason=reason)) for index in earlier)
+    first = known.records[earlier[0]].line
+    note = f"the log holds an earlier crash too (line {first}), before the restart at line {line}"
+    return [decisions[index] for index in range(len(known.records))], [note]
+
+
+def _last_restart(known: Knowledge) -> tuple[int, int] | None:
+    """Source, and first launch line of the last run that a fault stands in; null = one run, or not known."""
+    ops = known.timeline.ops
+    if known.timeline.untagged_writers or len(owners_of(ops)) != 1 or ops["run"].n_unique() < 2:
+        return None
+    source = int(ops["source"][0])
+    last = max((one.line for one in known.records if one.source == source), default=0)
+    begins = ops.group_by("run").agg(pl.col("launch_line").min()).sort("run")["launch_line"].slice(1)
+    begins = begins.filter(begins < last)
+    return (source, int(begins[-1])) if begins.len() else None
+
+
+def _before(known: Knowledge, source: int, line: int) -> list[int]:
+    """Faults of that input above that line."""
+    return [index for index, one in enumerate(known.records) if one.source == source and one.last_line < line]
