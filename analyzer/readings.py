@@ -10,6 +10,7 @@ import polars as pl
 
 from analyzer.ingest.load import Loaded
 from analyzer.model import BLOCKS, STEP_MARKS, FaultRecord, KernelLog, Reading, Record
+from analyzer.parse.quoted_blocks import continued_quotes
 from analyzer.parse.quoted_values import quoted_only
 from analyzer.schema import Loss
 from analyzer.witness import Witness, witnesses
@@ -100,6 +101,7 @@ def _read_source(one: Loaded, result: Readings) -> None:
 def _without_quotes(one: Loaded, lines: _Lines) -> pl.DataFrame:
     """The gated lines without those that only quote: a prompt about an error is no error."""
     lines.not_mine.update(quoted_only(one.gated, [gate for witness in witnesses() for gate in witness.gates]))
+    lines.not_mine.update(continued_quotes(one.gated, one.reader))
     if not lines.not_mine:
         return one.gated
     return one.gated.filter(~pl.col("line").is_in(list(lines.not_mine)))

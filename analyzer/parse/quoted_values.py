@@ -15,6 +15,9 @@ _KEY = rf"""\b(?:{_NAMES})["']?(?:=|:\s?)(?:["'\[{{]|\w+\()|\b(?:Namespace|envir
 _RECORD = r"^(?:\[\w+\] )?(?:(?:Receive|Finish|Abort)(?:d|ed)?\b[A-Za-z ]*: |\w*[Pp]rompts?: |environ\()"
 _OPENS = re.compile(_KEY)
 _OPENS_BARE = re.compile(_BARE)
+_UNTOLD = re.compile(_RECORD)
+_CLOSED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+_QUOTE = re.compile(r"""(?<!\w)["']""")
 # A string after a word is an apostrophe; without an end (cut off) it goes on to the end of the record.
 _STRING = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*(?:'|\\?$)|"(?:[^"\\]|\\.)*(?:"|\\?$))""", re.DOTALL)
 
@@ -40,6 +43,23 @@ def quoted_only(gated: pl.DataFrame, literals: Sequence[str]) -> list[int]:
     kept = [(line, f"{without_quoted(own)}\n{glued}") for line, own, glued in records.iter_rows()]
     frame = pl.DataFrame(kept, schema={"line": pl.UInt32, "rest": pl.String}, orient="row")
     return frame.filter(~pl.col("rest").str.contains_any(list(literals)))["line"].to_list()
+
+
+def opens_string(text: str, level: str | None) -> str | None:
+    """The quote of a string that the record of a request opens and does not close in this line; null = none.
+
+    Args:
+        text: One line.
+        level: As its logger wrote it; null = it writes none.
+    """
+    if level not in _LEVELS and (level is not None or _UNTOLD.search(text) is None):
+        return None
+    found = _OPENS.search(text)
+    if found is None:
+        return None
+    left = _CLOSED.sub("", text[found.end() - 1 :])
+    opened = _QUOTE.search(left)
+    return opened.group() if opened else None
 
 
 def without_quoted(text: str) -> str:

@@ -6,6 +6,7 @@ where nothing else failed before it in that process (``faults.roles``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -57,6 +58,9 @@ _ALIASES = {
     "illegal hardware instruction": "illegal instruction",
 }
 _TOLD = frozenset({"was", "were", "is", "are", "when", "if", "has", "had", "can", "could", "may", "while"})
+# A sentence about exit codes, or about those that did not come, tells of no death.
+_EXPLAINS = frozenset({"means", "mean", "indicates", "signals", "is", "usually", "often", "stands"})
+_DENIES = re.compile(r"(?i)\b(?:no|never|none|if)\b[^,;.:(]*$")  # in the clause of the code itself
 _DUMP_LINES = 80  # a compiler's stack dump, with its frames
 _SANITIZER_NOISE = "close: Bad file descriptor"  # beside it the dump is harmless (formats.md 3.10)
 _NOISE_LINES = 40
@@ -170,7 +174,7 @@ def _shell(seen: Seen) -> Sequence[Record]:
 def _exit(seen: Seen) -> Sequence[Record]:
     """An exit code that tells a signal; other codes say nothing that others do not say better."""
     status = (seen.get("STATUS") or "").lower()
-    if any(word in seen.text for word in _LAUNCHERS):
+    if any(word in seen.text for word in _LAUNCHERS) or _is_about(seen):
         return []
     if status.startswith("0x"):
         kind = _WINDOWS.get(status)
@@ -179,6 +183,13 @@ def _exit(seen: Seen) -> Sequence[Record]:
     if signal is None:
         return []
     return [msgspec.structs.replace(death(seen, NAME, signal), relayed=True)]
+
+
+def _is_about(seen: Seen) -> bool:
+    """Whether the text explains an exit code (``exit code 137 means ...``) or says that there was none."""
+    before, _, behind = seen.text.partition(seen.get("STATUS") or "")
+    following = behind.strip("'\") ,:").lower().split(maxsplit=1)[:1]
+    return bool(_EXPLAINS & set(following) or _DENIES.search(before))
 
 
 def _nothing(seen: Seen) -> Sequence[Record]:  # noqa: ARG001  (belongs to a block)

@@ -115,6 +115,7 @@ def test_a_stack_dump_beside_the_sanitizers_start_is_harmless(read: Reader) -> N
         ("returned non-zero exit status 134.", "SIGABRT", None),
         ("exited with code 143", "SIGTERM", None),
         ("Bash exited with code '139'.", "SIGSEGV", None),
+        ("worker 3 gave no answer, exit code: -11", "SIGSEGV", None),
         ("[1]    2226 segmentation fault (core dumped)  mojo run x.mojo", "SIGSEGV", 2226),
         ("[2]  + 2226 illegal hardware instruction (core dumped)  python x.py", "SIGILL", 2226),
     ],
@@ -122,6 +123,20 @@ def test_a_stack_dump_beside_the_sanitizers_start_is_harmless(read: Reader) -> N
 def test_shells_and_launchers_tell_a_signal(read: Reader, line: str, name: str, pid: int | None) -> None:
     (fault,) = faults(read(WITNESS, line))
     assert (fault.name, fault.pid, fault.relayed) == (name, pid, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Note: exit code 137 means OOM killer; exit code 139 Segmentation fault",
+        "no process exited with exit code 139 in the last hour",
+        "exit status 139 is a segmentation fault",
+    ],
+)
+def test_a_sentence_about_exit_codes_is_no_death(read: Reader, line: str) -> None:
+    reading = read(WITNESS, line)
+    assert not reading.records
+    assert not reading.losses
 
 
 @pytest.mark.parametrize("line", ["exit code: 0", "exit status 2", "exited with code 1"])

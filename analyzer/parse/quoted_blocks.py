@@ -1,0 +1,90 @@
+"""Strings of logged requests that go on over several lines: what a person pasted is not the server's text.
+
+Only a string that is seen to close counts. Where its end is not in the log, the lines stay what they are: a
+crash behind a cut record must not be lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+import polars as pl
+
+from analyzer.model import Line
+from analyzer.parse.quoted_values import opens_string
+
+_REACH = 500  # lines of one string; longer ones are documents, and their end is not looked for
+_BATCH = 5_000  # lines without a level that are looked at; a flood of asserts has no heads between its lines
+
+
+class Lines(Protocol):
+    """Reads lines of one source without their envelope."""
+
+    def lines(self, first: int, last: int) -> list[Line]:
+        """Lines ``first`` to ``last``."""
+
+
+def continued_quotes(gated: pl.DataFrame, source: Lines) -> list[int]:
+    """Gated lines inside a string that a record of a request opened some lines above.
+
+    Args:
+        gated: ``LINES``, by line.
+        source: Reader of the same input.
+    """
+    bare = gated.filter(pl.col("level").is_null()).select("line", "process").unique(maintain_order=True)
+    found: list[int] = []
+    seen: dict[str, int] = {}  # per process: up to where its heads are known not to reach further
+    inside: dict[str, tuple[int, int]] = {}
+    for number, process in bare.head(_BATCH).iter_rows():
+        first, last = inside.get(process, (0, 0))
+        if not first < number <= last:
+            span = _string_around(source, number, process, seen.get(process, 0))
+            seen[process] = number
+            if span is None:
+                continue
+            inside[process] = span
+        found.append(number)
+    return found
+
+
+def _string_around(source: Lines, number: int, process: str, known: int) -> tuple[int, int] | None:
+    """Head and last line of the string that a line stands in; null = none, or its end is not seen."""
+    above = _own(source.lines(max(1, known, number - _REACH), number - 1), process)
+    head = next((line for line in reversed(above) if line.level is not None or _quote(line)), None)
+    quote = _quote(head) if head is not None else None
+    if head is None or quote is None:
+        return None
+    body = []
+    for line in _own(source.lines(head.number + 1, head.number + _REACH), process):
+        if line.level is not None:
+            break
+        body.append(line)
+    end = _end(body, quote)
+    return (head.number, end) if end is not None and end >= number else None
+
+
+def _own(lines: Sequence[Line], process: str) -> list[Line]:
+    return [line for line in lines if line.process == process]
+
+
+def _quote(line: Line) -> str | None:
+    return opens_string(line.text, line.level)
+
+
+def _end(body: Sequence[Line], quote: str) -> int | None:
+    """Where the string closes: before the next field of the record, else at the end of a line.
+
+    Pasted code has quotes too, so the form of a further field (``", params: ...``) counts first, and a quote
+    at the end of a line only if it is the one quote of that line (``thanks"``).
+    """
+    field = re.compile(rf"{quote}, \w+(?:: |=)")
+    at_field = next((line.number for line in body if field.search(line.text)), None)
+    if at_field is not None:
+        return at_field
+    return next((line.number for line in body if _closes(line.text, quote)), None)
+
+
+def _closes(text: str, quote: str) -> bool:
+    return text.count(quote) == 1 and text.rstrip(")]} \t").endswith(quote)
