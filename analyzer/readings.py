@@ -77,19 +77,11 @@ def _read_source(one: Loaded, result: Readings) -> None:
         parsed=set(), continuation=set(), lost=set(), not_mine=set(), blocks=pl.DataFrame(schema=BLOCKS)
     )
     offered: list[tuple[Witness, pl.DataFrame]] = []
-    own = _without_quotes(one, lines)
-    texts = own["text"].unique()
-    for witness in witnesses():
-        passed = texts.filter(texts.str.contains_any(list(witness.gates)))
-        if passed.is_empty():
-            continue
-        gated = own.filter(pl.col("text").is_in(passed.implode()))
-        reading = witness.read(gated, one.reader)
-        reading.records = complete(reading.records, gated)
-        offered.append((witness, gated))
+    for witness, gated, reading in _readings_of(one, lines.not_mine):
         _take(reading, gated, result, lines)
         if reading.parsed or reading.records or reading.kernels is not None:
             result.witnesses.setdefault(source, []).append(witness.name)
+        offered.append((witness, gated))
     result.blocks[source] = lines.blocks
     lines.lost |= _untaken(source, offered, lines, result)
     lines.lost |= _cut_ops(one, result)
@@ -98,13 +90,37 @@ def _read_source(one: Loaded, result: Readings) -> None:
     result.unrecognised[source] = lines.lost - lines.parsed - lines.continuation
 
 
-def _without_quotes(one: Loaded, lines: _Lines) -> pl.DataFrame:
-    """The gated lines without those that only quote: a prompt about an error is no error."""
-    lines.not_mine.update(quoted_only(one.gated, [gate for witness in witnesses() for gate in witness.gates]))
-    lines.not_mine.update(continued_quotes(one.gated, one.reader))
-    if not lines.not_mine:
-        return one.gated
-    return one.gated.filter(~pl.col("line").is_in(list(lines.not_mine)))
+def _readings_of(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFrame, Reading]]:
+    """What each witness reads in its gated lines. A prompt about an error is no error.
+
+    Args:
+        one: The source.
+        quoted: Gets the lines that only quote. Those of strings that go on over several lines are looked for
+            where an error was read, which is seldom: then all is read once more without them.
+    """
+    quoted.update(quoted_only(one.gated, [gate for witness in witnesses() for gate in witness.gates]))
+    found = _read_all(one, quoted)
+    faults = {r.line for *_, reading in found for r in reading.records if isinstance(r, FaultRecord)}
+    further = set(continued_quotes(one.gated, faults, one.reader)) - quoted
+    if not further:
+        return found
+    quoted.update(further)
+    return _read_all(one, quoted)
+
+
+def _read_all(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFrame, Reading]]:
+    own = one.gated.filter(~pl.col("line").is_in(list(quoted))) if quoted else one.gated
+    texts = own["text"].unique()
+    found = []
+    for witness in witnesses():
+        passed = texts.filter(texts.str.contains_any(list(witness.gates)))
+        if passed.is_empty():
+            continue
+        gated = own.filter(pl.col("text").is_in(passed.implode()))
+        reading = witness.read(gated, one.reader)
+        reading.records = complete(reading.records, gated)
+        found.append((witness, gated, reading))
+    return found
 
 
 def complete(records: Sequence[Record], gated: pl.DataFrame) -> list[Record]:

@@ -7,7 +7,7 @@ crash behind a cut record must not be lost.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import polars as pl
@@ -16,7 +16,7 @@ from analyzer.model import Line
 from analyzer.parse.quoted_values import opens_string
 
 _REACH = 500  # lines of one string; longer ones are documents, and their end is not looked for
-_BATCH = 5_000  # lines without a level that are looked at; a flood of asserts has no heads between its lines
+_ERRORS = 1_000  # errors that are looked at: each costs the reading of the lines above it
 
 
 class Lines(Protocol):
@@ -26,27 +26,28 @@ class Lines(Protocol):
         """Lines ``first`` to ``last``."""
 
 
-def continued_quotes(gated: pl.DataFrame, source: Lines) -> list[int]:
+def continued_quotes(gated: pl.DataFrame, errors: Collection[int], source: Lines) -> list[int]:
     """Gated lines inside a string that a record of a request opened some lines above.
 
     Args:
         gated: ``LINES``, by line.
+        errors: Lines where an error was read; only strings around these are looked for.
         source: Reader of the same input.
     """
-    bare = gated.filter(pl.col("level").is_null()).select("line", "process").unique(maintain_order=True)
-    found: list[int] = []
-    seen: dict[str, int] = {}  # per process: up to where its heads are known not to reach further
-    inside: dict[str, tuple[int, int]] = {}
-    for number, process in bare.head(_BATCH).iter_rows():
-        first, last = inside.get(process, (0, 0))
-        if not first < number <= last:
-            span = _string_around(source, number, process, seen.get(process, 0))
-            seen[process] = number
-            if span is None:
-                continue
-            inside[process] = span
-        found.append(number)
-    return found
+    bare = gated.filter(pl.col("level").is_null())
+    wanted = bare.filter(pl.col("line").is_in(list(errors))).select("line", "process")
+    spans: list[tuple[str, int, int]] = []
+    seen: dict[str, int] = {}  # per process: the line up to which no head reaches further
+    for number, process in wanted.unique(maintain_order=True).head(_ERRORS).iter_rows():
+        if spans and spans[-1][0] == process and number <= spans[-1][2]:
+            continue
+        span = _string_around(source, number, process, seen.get(process, 0))
+        seen[process] = number
+        if span is not None:
+            spans.append((process, *span))
+    own, line = pl.col("process"), pl.col("line")
+    inside = [(own == process) & (line > first) & (line <= last) for process, first, last in spans]
+    return bare.filter(pl.any_horizontal(inside))["line"].to_list() if inside else []
 
 
 def _string_around(source: Lines, number: int, process: str, known: int) -> tuple[int, int] | None:
