@@ -21,6 +21,7 @@ from analyzer.cli.replay_options import (
     ReproFile,
     SavePlan,
     UserOps,
+    spare_inputs,
 )
 from analyzer.cli.ring import RING
 from analyzer.errors import ReplaySetupError, StrictLossError, UsageError
@@ -127,6 +128,10 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         device=device,
     )
     again.check(replay=replay)
+    read = [*(logs or ()), *(ir or ()), *again.inputs]
+    read += [one for one in (profile, again.user_ops) if one is not None]
+    spare_inputs([*read, *([plan] if plan else [])], [*wanted.paths, timeline_csv, timeline_parquet, repro])
+    spare_inputs(read, [save_plan])
     if not logs:
         if timeline or wanted.any():
             raise UsageError("give the log for --timeline and files: they are made of its lines")

@@ -8,7 +8,7 @@ import traceback
 import typer
 
 from analyzer import __version__
-from analyzer.cli.analyze import analyze_command
+from analyzer.cli.analyze import EXIT_INTERRUPTED, analyze_command
 from analyzer.cli.output import write_stdout
 from analyzer.cli.record import record_command
 from analyzer.errors import AnalyzerError
@@ -61,6 +61,9 @@ def main() -> None:
     except AnalyzerError as error:
         typer.echo(f"trace-analyze: {error}", err=True)
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("trace-analyze: interrupted", err=True)
+        sys.exit(EXIT_INTERRUPTED)
     except Exception:  # noqa: BLE001 (the last border: a crash must not look like --check)
         traceback.print_exc()
         typer.echo("trace-analyze: this is a bug of ours; please report it with the text above", err=True)

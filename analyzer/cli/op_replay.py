@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from analyzer.cli.replay_options import ReplayWanted
 from analyzer.errors import ReplaySetupError
 from analyzer.pipeline import Analysis, Options, open_analysis
@@ -83,7 +85,11 @@ def run_plan(
         repro=wanted.repro,
         progress=tell,
     )
-    return replay_ops(result, plan, options)
+    report = replay_ops(result, plan, options)
+    if wanted.plan is None:
+        return report
+    told = f"{report.statement}; the plan was given: its ops and inputs are as {wanted.plan} states them"
+    return msgspec.structs.replace(report, statement=told)
 
 
 def reopened(last: LastAnalysis, wanted: ReplayWanted) -> tuple[Result, Plan]:

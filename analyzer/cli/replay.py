@@ -36,7 +36,7 @@ def replayed(analysis: Analysis, logs: Sequence[str], wanted: ReplayWanted) -> R
         return with_replay(result, _run_program(result, wanted.program, wanted))
     plan = plan_for(analysis, wanted)
     with _progress(quiet=wanted.quiet) as tell:
-        return with_replay(result, run_plan(result, plan, wanted, tell))
+        return with_replay(result, run_plan(result, plan, wanted, tell), own=wanted.plan is None)
 
 
 def replayed_last(wanted: ReplayWanted) -> Result:
@@ -59,7 +59,7 @@ def replayed_last(wanted: ReplayWanted) -> Result:
         return with_replay(last.result, _run_program(last.result, command, wanted))
     result, plan = reopened(last, wanted)
     with _progress(quiet=wanted.quiet) as tell:
-        return with_replay(result, run_plan(result, plan, wanted, tell))
+        return with_replay(result, run_plan(result, plan, wanted, tell), own=wanted.plan is None)
 
 
 def _run_program(result: Result, command: Sequence[str], wanted: ReplayWanted) -> ReplayReport:
@@ -71,14 +71,21 @@ def _run_program(result: Result, command: Sequence[str], wanted: ReplayWanted) -
         return replay_program(result, command, options)
 
 
-def with_replay(result: Result, report: ReplayReport) -> Result:
-    """Put a replay into a result: only a confirmed op of the same failure raises the confidence."""
+def with_replay(result: Result, report: ReplayReport, *, own: bool = True) -> Result:
+    """Put a replay into a result: only a confirmed op of the same failure raises the confidence.
+
+    Args:
+        result: The analysis.
+        report: What the replay found.
+        own: What ran is what the log tells; a plan that was given may say anything, and confirms itself only.
+    """
     conclusion = result.conclusion
     of_program = report.kind == "program"  # single ops are judged with what is known of each
     if of_program and report.verdict == "confirmed" and (other := _other_failure(result, report)):
         told = f"{report.statement}; {other}"
         report = msgspec.structs.replace(report, verdict="confirmed_other_op", statement=told)
-    if report.verdict == "confirmed" and (conclusion.suspect is None or conclusion.confidence != "proven"):
+    is_proven = conclusion.suspect is not None and conclusion.confidence == "proven"
+    if own and report.verdict == "confirmed" and not is_proven:
         statement = f"Confirmed by replay: {report.statement}. {conclusion.statement}"
         conclusion = msgspec.structs.replace(conclusion, confidence="confirmed", statement=statement)
     return msgspec.structs.replace(result, conclusion=conclusion, replay=report)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +45,28 @@ Device = Annotated[
 ]
 
 
+_DEVICE = re.compile(r"cpu|(?:cuda|hip|xpu|mps|gpu)(?::[0-9]+)?")
+_HEAD_BYTES = 4096  # the docstring of a written program stands at its beginning
+
+
+def is_own_program(path: Path) -> bool:
+    """Whether ``--repro`` wrote a file; it may be replaced then."""
+    with path.open("rb") as file:
+        return b"Written by trace-analyze" in file.read(_HEAD_BYTES)
+
+
+def spare_inputs(given: Iterable[str | Path], written: Iterable[Path | None]) -> None:
+    """Refuse to write where something is read: the log of a crash is there once.
+
+    Raises:
+        UsageError: An output is one of the inputs.
+    """
+    read = {Path(one).resolve() for one in given if str(one) != "-"}
+    for path in written:
+        if path is not None and path.resolve() in read:
+            raise UsageError(f"{path}: is read by this call; write to another file")
+
+
 class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):
     """What a replay is asked for. ``program``: what stood after ``--``. The rest is of an op replay."""
 
@@ -76,8 +100,13 @@ class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse a call that makes no sense.
 
         Raises:
-            UsageError: A program or an option without ``--replay``, or both of them, or a missing file.
+            UsageError: A program or an option without ``--replay``, or both of them, a missing file, a device
+                that is none, or a program of the user's that ``--repro`` would replace.
         """
+        if self.device is not None and _DEVICE.fullmatch(self.device) is None:
+            raise UsageError(f"--device {self.device!r}: give cpu, or a device with its number, as in cuda:0")
+        if self.repro is not None and self.repro.is_file() and not is_own_program(self.repro):
+            raise UsageError(f"--repro {self.repro}: is a file that this program did not write; give another")
         if self.program and not replay:
             raise UsageError("a program after -- is for --replay (or for trace-analyze record)")
         options = self.of_ops()

@@ -12,7 +12,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from analyzer.replay.plan import Plan, PlanArgument
+from analyzer.replay.ops.fitting import is_accused
+from analyzer.replay.plan import Plan, PlanArgument, PlanOp
+from analyzer.replay.report import BlamedOp
+from analyzer.schema import OpRef, Suspect
 from tests.replay import children, plans
 from tests.replay.plans import failing_log, replay_words, words
 from tests.replay.results import log, suspect
@@ -252,3 +255,14 @@ def test_ctrl_c_keeps_the_attempts_so_far(tmp_path: Path) -> None:
     parent.send_signal(2)
     told, _ = parent.communicate(timeout=20)
     assert told == "None True ['interrupted']\n"
+
+
+def test_the_rank_of_another_logs_plan_accuses_nobody() -> None:
+    """A plan can be edited, or be of another log: a rank counts with name and line of the suspect only."""
+    mm = OpRef(name="aten::mm", id=3, process="", input=0, line=40)
+    accused = Suspect(rank=1, op=mm, weight=1.0, share=1.0, reasons=[], source=[])
+    log = msgspec.structs.replace(failing_log(), suspects=[accused])
+    other = PlanOp(number=0, name="aten::gather", executor="torch", call="aten::gather", suspect=1, line=12)
+    own = PlanOp(number=0, name="aten::mm", executor="torch", call="aten::mm", suspect=1, line=40)
+    for op, expected in ((other, False), (own, True)):
+        assert is_accused(op, BlamedOp(name=op.name, kind="op", exact=True), log) is expected

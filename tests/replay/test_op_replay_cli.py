@@ -42,6 +42,7 @@ def cli(folder: Path, *arguments: str, data: bytes | None = None) -> tuple[int, 
         (["--replay", "--device", "cpu", "--", "python", "serve.py"], "give one of them"),
         (["--replay", "--ops", "none.py"], "--ops none.py: no such file"),
         (["--replay", "--replay-inputs", "none"], "--replay-inputs none: no such file"),
+        (["--replay", "--device", "bogus"], "--device 'bogus': give cpu, or a device with its number"),
     ],
 )
 def test_a_call_that_makes_no_sense_is_refused(arguments: list[str], told: str, tmp_path: Path) -> None:
@@ -130,3 +131,34 @@ def test_a_confirmed_op_raises_the_confidence_of_the_result(tmp_path: Path) -> N
     other = failing_log("RuntimeError: shapes")
     again = with_replay(other, replay_words(words("bad"), tmp_path, other))
     assert again.conclusion == other.conclusion
+
+
+def test_the_log_is_never_written_over(tmp_path: Path) -> None:
+    """The evidence is there once: no output may be an input, by whatever name it is given."""
+    log = tmp_path / "serve.log"
+    log.write_bytes(NO_OPS.read_bytes())
+    planned = ["--replay", "--save-plan", "serve.log"]
+    outputs = (["--report", "./serve.log"], ["--timeline-csv", "serve.log"], planned)
+    for option in outputs:
+        code, _, err = cli(tmp_path, "serve.log", *option)
+        assert (code, "is read by this call" in err) == (2, True), (option, err)
+    assert log.read_bytes() == NO_OPS.read_bytes()
+
+
+def test_a_program_of_the_users_is_not_replaced_by_a_repro(tmp_path: Path) -> None:
+    serve = tmp_path / "serve.py"
+    serve.write_text("import torch\n")
+    code, _, err = cli(tmp_path, str(NO_OPS), "--replay", "--repro", "serve.py")
+    assert (code, "did not write" in err) == (2, True)
+    assert serve.read_text() == "import torch\n"
+    serve.write_text('"""aten::mm fails\n\nWritten by trace-analyze from x.log.\n"""\n')
+    ReplayWanted(program=(), deadline_s=1.0, quiet=True, repro=serve).check(replay=True)
+
+
+def test_a_given_plan_does_not_raise_the_confidence_of_the_log(tmp_path: Path) -> None:
+    """It may have been edited, or be of another log: it confirms itself only."""
+    log = failing_log()
+    result = with_replay(log, replay_words(words("sound", "bad"), tmp_path, log), own=False)
+    assert result.replay is not None
+    assert result.replay.verdict == "confirmed"
+    assert result.conclusion == log.conclusion

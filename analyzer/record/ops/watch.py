@@ -17,6 +17,7 @@ import msgspec
 from analyzer.errors import InputError
 from analyzer.record.ops.dump import RingDump, RingOp, read_ring, render_events, save_inputs
 from analyzer.record.ops.settings import RING_SUFFIX
+from analyzer.record.rotate import numbered
 from analyzer.record.stamp import Stream, cri_time, stamp_lines
 from analyzer.record.trailer import render_line
 
@@ -62,7 +63,11 @@ class OpsWatch:
         if self._folder.exists():  # that recorder was killed: nobody has read these rings yet
             shutil.rmtree(left, ignore_errors=True)
             self._folder.replace(left)
-        shutil.rmtree(self._inputs, ignore_errors=True)
+        log = self._inputs.with_name(self._inputs.name.removesuffix(".inputs"))
+        before = log.with_name(numbered(log, 1).name + ".inputs")
+        if self._inputs.exists():  # of the recording before: its log was moved aside as well
+            shutil.rmtree(before, ignore_errors=True)
+            self._inputs.replace(before)
         self._folder.mkdir(parents=True)
 
     def clear(self) -> None:

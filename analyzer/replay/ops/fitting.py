@@ -9,7 +9,7 @@ from analyzer.replay.observe import root_fault
 from analyzer.replay.ops.observe import OpFinding
 from analyzer.replay.plan import PlanOp, PlanTensor
 from analyzer.replay.report import BlamedOp
-from analyzer.schema import Fault, FaultKind, Result
+from analyzer.schema import Fault, FaultKind, Result, Suspect
 
 # Faces of one bug: the same bad index or pointer is told as any of these (observed.md 15).
 _ACCESS: frozenset[FaultKind] = frozenset(
@@ -91,8 +91,13 @@ def is_index_error(finding: OpFinding) -> bool:
 def is_accused(op: PlanOp, blamed: BlamedOp, log: Result) -> bool:
     """Whether an op is one that the log suspects (or it suspects nobody)."""
     suspects = accused(log)
-    ranks = {one.rank for one in suspects}
-    return not suspects or op.suspect in ranks or any(is_suspect(blamed, one) for one in suspects)
+    return not suspects or any(_is_ranked(op, one) or is_suspect(blamed, one) for one in suspects)
+
+
+def _is_ranked(op: PlanOp, suspect: Suspect) -> bool:
+    """Whether the plan's rank is that of this log: a plan can be edited, or be of another one."""
+    same_place = suspect.op.line is None or suspect.op.line == op.line
+    return op.suspect == suspect.rank and op.name == suspect.op.name and same_place
 
 
 def _has_bad_range(tensor: PlanTensor) -> bool:

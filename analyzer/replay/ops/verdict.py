@@ -144,7 +144,7 @@ def _is_the_logs_own_text(search: Search, finding: OpFinding) -> bool:
 def _ruled_out(search: Search, control: Control) -> tuple[str, ...]:
     found = ["a late report of an earlier launch: each op before it was waited for and sound"]
     if len(search.smallest or ()) == 1:
-        found[0] = "any other op as its cause: it fails alone, in a process of its own"
+        found[0] = "a failure that needs other ops beside it: with its inputs as given it fails alone"
     if control.valid:
         found.append("shapes and code of the op as the only cause: with other values it passes")
     found.append(f"a machine on which everything fails: {control.text}")
@@ -164,13 +164,15 @@ def _of_device(search: Search) -> list[str]:
     root = root_fault(search.log)
     if failing is None or root is None or failing.finding.used_device:
         return []
-    logged = failing.op.device or ""
+    logged = search.attempts.options.device or failing.op.device or ""
     if not logged or logged.startswith("cpu"):
         return []
     same = root.kind == failing.finding.kind
     also = (
         "" if same or not is_index_error(failing.finding) else f" ({root.kind} there, a refused index here)"
     )
+    if search.attempts.options.device is not None:
+        return [f"executed on the CPU: {logged} was asked for, and is not here"]
     return [f"executed on the CPU, the log's op ran on {logged}{also}"]
 
 
@@ -197,11 +199,22 @@ def _nothing_failed(search: Search) -> Decision:
 def _nothing_ran(search: Search, tried: Sequence[OpFinding]) -> Decision:
     missing = next((why for one in tried for _, why in one.skipped if "cannot be imported" in why), None)
     if missing is None and search.left_out:
+        refused = next((why for why in search.left_out.values() if _is_of_the_log(search, why)), None)
+        if refused is not None:
+            told = f"the call itself is refused, as in the log: {refused}; a replay cannot add to that"
+            return Decision(verdict="not_replayable", statement=told)
         return not_replayable(search.plan, search.left_out)
     error = missing or next((one.error for one in tried if one.error), None) or "no reason was printed"
     python = search.attempts.options.python
     told = f"nothing could be executed with {python}: {error}; --python takes the interpreter that has it"
     return Decision(verdict="setup_failed", statement=told)
+
+
+def _is_of_the_log(search: Search, why: str) -> bool:
+    """Whether an op was left out for the very text of the log's fault: the framework refuses its operands."""
+    root = root_fault(search.log)
+    cause = root.text.partition("\n")[0].partition(": ")[2] if root is not None else ""
+    return bool(cause) and cause in why
 
 
 def _not_reproduced(search: Search, ran: set[int], passed: int) -> Decision:

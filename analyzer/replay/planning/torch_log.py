@@ -40,6 +40,8 @@ _OF_DOMAIN = {
     "cholesky": "self",
     "linalg_cholesky": "self",
 }
+# They raise for what another op found: a bad status, a false condition.
+_CHECKS = frozenset({"_linalg_check_errors", "_assert_async", "_functional_assert_async", "_assert_scalar"})
 _COLLECTIVES = ("c10d::", "_c10d_functional::", "c10d_functional::")
 _NONE = "None"
 _PLACE_DIGITS = 5  # of a place in a list of tensors; more is a damaged log
@@ -99,6 +101,8 @@ def operands_of(tensors: Mapping[str, PlanTensor], texts: Mapping[str, str]) -> 
 
 
 def _why_not_called(op: LoggedOp) -> str | None:
+    if op.name.rpartition("::")[2] in _CHECKS:
+        return "it only checks what an op before it left: that one is the one to look at"
     if op.name.startswith(_COLLECTIVES):
         return "a collective needs the other ranks"
     if op.name.startswith("higher_order::"):

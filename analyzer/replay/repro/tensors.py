@@ -128,4 +128,4 @@ def _is_same(torch: Any, made: Any, value: Any) -> bool:
         return False
     if not value.numel():
         return True
-    return bool(torch.equal(*(one.contiguous().view(torch.uint8) for one in (made, value))))
+    return bool(torch.equal(*(one.contiguous().reshape(-1).view(torch.uint8) for one in (made, value))))

@@ -190,3 +190,10 @@ def test_no_detail_makes_a_plan_fail(name: str, pairs: list[tuple[str, str]]) ->
     op = planned(name, details)
     assert op.why_not is not None or all(one.shape is not None for one in op.tensors())
     assert msgspec.json.decode(msgspec.json.encode(op), type=PlanOp) == op
+
+
+def test_an_op_that_only_checks_what_another_left_is_not_executed() -> None:
+    """It would fail again, and be taken for the op that went wrong."""
+    op = planned("aten::_linalg_check_errors", "target=cpu;info=int32;api_name=cholesky;is_matrix=True")
+    assert op.why_not is not None
+    assert "checks" in op.why_not
