@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analyzer.faults.codes import by_code
+from analyzer.faults.sticky import is_death
 from analyzer.model import FaultRecord, TrustDecision
 from analyzer.schema import Modes
 
@@ -87,6 +88,8 @@ def _blocking_without_hint(record: FaultRecord, modes: Modes) -> bool:
 def _why_exact(record: FaultRecord) -> str:
     if record.kind == "nan":
         return "the check read the values back and counted them"
+    if record.site == "host" and is_death(record) and record.python is None and record.location is None:
+        return "the process ended so; what it did then is not told"
     if record.site == "host":
         return "host code raised it at the place it names"
     return "an error of this kind is returned by the very call that causes it"
@@ -95,6 +98,8 @@ def _why_exact(record: FaultRecord) -> str:
 def _why_late(record: FaultRecord) -> str:
     if record.site == "launch" and record.async_hint is False:
         return "a launch call reported it: the error of earlier work, unless launches were blocking"
+    if record.site == "launch" and record.kernel is None:
+        return "the call that reported it met the error of earlier work"
     if record.site == "launch":
         return "a launch call met the error of earlier work: the kernel named never ran"
     if record.site == "sync":

@@ -69,6 +69,8 @@ def record(command: Sequence[str], options: RecordOptions) -> int:
     if not command:
         raise UsageError("record: give the command after --, as in trace-analyze record -- python serve.py")
     path = (options.output or Path(time.strftime("trace-%Y%m%dT%H%M%SZ.log", time.gmtime()))).absolute()
+    if path.is_dir():
+        raise UsageError(f"-o {options.output}: is a folder; give the name of the log to write in it")
     ops = path.with_name(path.name + ".ops")
     plan = plan_switches(command, options.target, options.level, os.environ, coredump=path, ops=ops)
     missing = _not_startable(plan.command[0])

@@ -18,7 +18,14 @@ from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.fault_handler import read_stack
 from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault
-from analyzer.witnesses.server_lines import VIEWER_FRAME, death, read_server, signal_of_exit, signal_of_words
+from analyzer.witnesses.server_lines import (
+    VIEWER_FRAME,
+    death,
+    read_server,
+    signal_named,
+    signal_of_exit,
+    signal_of_words,
+)
 
 NAME = "process_death"
 _WORDS = (
@@ -49,6 +56,7 @@ _FORMS = (
     ),
     # Crashpad could not look at something: it ran because the process died, or as Mojo started it.
     Form(rule="handler", begins=r"close: Bad file descriptor \([0-9]|open /sys/\S+: No such file"),
+    Form(rule="recorded", begins=r"^\[RECORD\] EXIT "),  # the trailer of trace-analyze record
     Form(rule="exit", begins=rf"^.*?(?:{_PHRASES})[ :=(']*(?:0x[0-9a-fA-F]|-?[0-9])"),
 )
 _WINDOWS: dict[str, FaultKind] = {"0xc0000005": "host_segfault", "0xc0000409": "host_abort"}
@@ -61,6 +69,7 @@ _TOLD = frozenset({"was", "were", "is", "are", "when", "if", "has", "had", "can"
 # A sentence about exit codes, or about those that did not come, tells of no death.
 _EXPLAINS = frozenset({"means", "mean", "indicates", "signals", "is", "usually", "often", "stands"})
 _DENIES = re.compile(r"(?i)\b(?:no|never|none|if)\b[^,;.:(]*$")  # in the clause of the code itself
+_ASKED = frozenset({"SIGTERM", "SIGINT", "SIGHUP"})
 _DUMP_LINES = 80  # a compiler's stack dump, with its frames
 _SANITIZER_NOISE = "close: Bad file descriptor"  # beside it the dump is harmless (formats.md 3.10)
 _NOISE_LINES = 40
@@ -171,6 +180,14 @@ def _shell(seen: Seen) -> Sequence[Record]:
     return [msgspec.structs.replace(fault, pid=seen.number("PID") or fault.pid, relayed=True)]
 
 
+def _recorded(seen: Seen) -> Sequence[Record]:
+    """The recorder saw which signal ended the command; who asked it to end (SIGTERM, SIGINT) is no death."""
+    signal = signal_named(seen.get("SIGNAL") or "")
+    if signal is None or signal.name in _ASKED:
+        return []
+    return [msgspec.structs.replace(death(seen, NAME, signal), relayed=True)]
+
+
 def _exit(seen: Seen) -> Sequence[Record]:
     """An exit code that tells a signal; other codes say nothing that others do not say better."""
     status = (seen.get("STATUS") or "").lower()
@@ -204,6 +221,7 @@ _BUILDS = {
     "stack_dump": _stack_dump,
     "runtime": _runtime,
     "shell": _shell,
+    "recorded": _recorded,
     "exit": _exit,
     "handler": _nothing,
 }
@@ -239,6 +257,7 @@ WITNESS = Witness(
         "Exit Code",
         "close: Bad file descriptor (",
         "/cpufreq/scaling_",
+        "[RECORD] EXIT ",
     ),
     read=read,
     grammar="process_death.lark",

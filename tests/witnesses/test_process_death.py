@@ -125,6 +125,19 @@ def test_shells_and_launchers_tell_a_signal(read: Reader, line: str, name: str, 
     assert (fault.name, fault.pid, fault.relayed) == (name, pid, True)
 
 
+def test_the_recorders_own_trailer_tells_a_death(read: Reader) -> None:
+    """A command that was killed leaves no word of its own."""
+    (fault,) = faults(read(WITNESS, "[RECORD] EXIT signal=SIGKILL code=137 duration_s=12.3"))
+    assert (fault.name, fault.relayed) == ("SIGKILL", True)
+
+
+@pytest.mark.parametrize("end", ["code=0", "code=3", "signal=SIGTERM code=143", "signal=SIGINT code=130"])
+def test_a_recorded_end_that_was_asked_for_is_no_death(read: Reader, end: str) -> None:
+    reading = read(WITNESS, f"[RECORD] EXIT {end} duration_s=12.3")
+    assert not reading.records
+    assert not reading.losses
+
+
 @pytest.mark.parametrize(
     "line",
     [
