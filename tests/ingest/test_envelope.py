@@ -11,7 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from analyzer.ingest.envelope import LAYERS, LINES_SCHEMA, strip
-from tests.ingest.envelope_cases import CASES, NOV_18, Case, epoch, no_year
+from tests.ingest.envelope_cases import CASES, Case
+from tests.ingest.envelope_clocks import NOV_18, epoch, no_year
 
 
 def strip_texts(*raw: str) -> pl.DataFrame:
