@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+Case = tuple[str, str, str, dict[str, Any]]  # raw line, text, envelope, what else is known
+
 DAY_NS = 86_400 * 10**9
 
 

@@ -11,8 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from analyzer.ingest.envelope import LAYERS, LINES_SCHEMA, strip
-from tests.ingest.envelope_cases import CASES, Case
-from tests.ingest.envelope_clocks import NOV_18, epoch, no_year
+from tests.ingest.envelope_carrier_cases import CARRIERS
+from tests.ingest.envelope_clocks import NOV_18, Case, epoch, no_year
+from tests.ingest.envelope_logger_cases import LOGGERS
 
 
 def strip_texts(*raw: str) -> pl.DataFrame:
@@ -124,7 +125,7 @@ NEVER = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "text", "envelope", "known"), CASES + STACKS)
+@pytest.mark.parametrize(("raw", "text", "envelope", "known"), [*CARRIERS, *LOGGERS, *STACKS])
 def test_layers_come_off_and_say_what_they_know(
     raw: str, text: str, envelope: str, known: dict[str, Any]
 ) -> None:
@@ -135,7 +136,7 @@ def test_layers_come_off_and_say_what_they_know(
 
 def test_every_layer_has_two_samples() -> None:
     """A layer without samples rots: each name stands in the envelope of two cases or more."""
-    shown = [name for case in CASES + STACKS for name in case[2].split("+")]
+    shown = [name for case in [*CARRIERS, *LOGGERS, *STACKS] for name in case[2].split("+")]
     single = {"max_file", "tgi_json", "tensorrt_llm", "coredump_clock", "crashpad", "loguru"}
     assert {layer.name for layer in LAYERS} == set(shown)
     assert {name for name in shown if shown.count(name) < 2} <= single
@@ -286,7 +287,7 @@ ODD = st.one_of(
     st.text('\r\n\x00\x1b[]()0123456789:;m{}"\\ TZ-.,|IEWF', max_size=40),
     st.builds(
         lambda case, cut, tail: case[0][: cut % (len(case[0]) + 1)] + tail,
-        st.sampled_from(CASES + STACKS),
+        st.sampled_from([*CARRIERS, *LOGGERS, *STACKS]),
         st.integers(0, 200),
         st.text(max_size=8),
     ),
