@@ -107,7 +107,11 @@ class ReportedAt(Value):
 
 
 class Fault(Value):
-    """One failure. ``line`` is the first line of its own text, ``count`` > 1 = folded repeats."""
+    """One failure. ``line`` is the first line of its own text, ``count`` > 1 = folded repeats.
+
+    ``time_ns``: UTC since 1970; without a date since midnight, without a year since 1 January (1970).
+    Null = no stamp, or one that counts from the start of the machine, which is no time of day.
+    """
 
     line: int
     last_line: int

@@ -149,7 +149,7 @@ def _fault(
         sticky=is_sticky(record),
         device=record.device,
         rank=record.rank,
-        time_ns=record.time_ns,
+        time_ns=record.time_ns if record.clock != "boot" else None,
         byte_offset=known.readers[record.source].offset(record.line),
         count=record.count,
         kernel=record.state.kernel if record.state else None,
