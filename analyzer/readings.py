@@ -10,6 +10,7 @@ import polars as pl
 
 from analyzer.ingest.load import Loaded
 from analyzer.model import BLOCKS, STEP_MARKS, FaultRecord, KernelLog, Reading, Record
+from analyzer.parse.mentions import is_mention
 from analyzer.parse.quoted_blocks import continued_quotes
 from analyzer.parse.quoted_values import quoted_only
 from analyzer.schema import Loss
@@ -17,6 +18,7 @@ from analyzer.witness import Witness, witnesses
 
 LOSSES_SHOWN = 200
 _SHOWN_CHARS = 300
+_TOLD_CHARS = 20  # of the text of a fault: what was found out about it may follow
 _REPEATED = r"\[repeated ([0-9]+)x across cluster\]"
 
 
@@ -100,9 +102,10 @@ def _readings_of(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFr
     """
     quoted.update(quoted_only(one.gated, [gate for witness in witnesses() for gate in witness.gates]))
     found = _read_all(one, quoted)
-    faults = {r.line for *_, reading in found for r in reading.records if isinstance(r, FaultRecord)}
-    further = set(continued_quotes(one.gated, faults, one.reader)) - quoted
-    if not further:
+    faults = [r for *_, reading in found for r in reading.records if isinstance(r, FaultRecord)]
+    further = set(continued_quotes(one.gated, {fault.line for fault in faults}, one.reader))
+    further |= mentioned(one.gated, faults)
+    if not further - quoted:
         return found
     quoted.update(further)
     return _read_all(one, quoted)
@@ -121,6 +124,33 @@ def _read_all(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFrame
         reading.records = complete(reading.records, gated)
         found.append((witness, gated, reading))
     return found
+
+
+def mentioned(gated: pl.DataFrame, faults: Sequence[FaultRecord]) -> set[int]:
+    """Lines of faults that only mention the error, and all lines that mention it alike.
+
+    Args:
+        gated: ``LINES`` of the source.
+        faults: Of all witnesses; one can stand for many lines that differ in numbers.
+    """
+    starts = {fault.line: fault.text.split("\n", 1)[0][:_TOLD_CHARS] for fault in faults}
+    rows = gated.filter(pl.col("line").is_in(list(starts))).select("line", "text", "level")
+    talk = {
+        starts[line] for line, text, level in rows.iter_rows() if _only_mentions(text, starts[line], level)
+    }
+    lines = set[int]()
+    for start in talk:
+        alike = gated.filter(pl.col("text").str.contains(start, literal=True))
+        texts = alike.select("text", "level").unique(maintain_order=True)
+        told = [text for text, level in texts.iter_rows() if _only_mentions(text, start, level)]
+        lines.update(alike.filter(pl.col("text").is_in(told))["line"])
+    return lines
+
+
+def _only_mentions(line: str, error: str, level: str | None) -> bool:
+    """Whether ``error`` stands in a line of one record that only mentions it."""
+    at = line.find(error)
+    return at > 0 and "\n" not in line and is_mention(line[:at], level)
 
 
 def complete(records: Sequence[Record], gated: pl.DataFrame) -> list[Record]:

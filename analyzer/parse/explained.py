@@ -16,6 +16,7 @@ _QUOTES = "\"'`"
 _FAILS = re.compile(
     r"(?i)\b(?:fail|died|dead|crash|abort|fatal|panic|exception|caught|raised|hit\b|got\b|encountered)"
 )
+_TRIED = re.compile(r"(?i)\b(?:failed to|unable to|could not|cannot|can't)\s+\w+$")
 # What goes on after the error: somebody explains (``... was encountered, then restart``).
 _SENTENCE = re.compile(r"[\"'`\])]*[,;]? +[A-Za-z]")
 
@@ -32,7 +33,8 @@ def is_explained(before: str) -> bool:
     text = (before[: raised.start()] if raised else before).rstrip()
     if raised and text.endswith("`"):  # Markdown
         return True
-    return bool(_VERBS.search(text.rstrip(_QUOTES).rstrip()))
+    said = text.rstrip(_QUOTES).rstrip()
+    return bool(_VERBS.search(said)) and _TRIED.search(said) is None
 
 
 def goes_on(before: str, after: str) -> bool:

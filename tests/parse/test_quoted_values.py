@@ -46,6 +46,16 @@ def result(folder: Path, *lines: str) -> Result:
             '{"timestamp":"2026-01-08T12:00:00.123456Z","level":"INFO","fields":{"message":'
             '"request prompt=\\"why?\\nRuntimeError: CUDA error: device-side assert triggered\\n\\""}}'
         ),
+        f"{STAMP}response: 'RuntimeError: {IMA} means that'",
+        f"{STAMP}documentation='When {IMA} is shown, restart'",
+        f"DEBUG:server:answer: {IMA} comes from a bad index",
+        f'{{"role": "user", "content": "{IMA}"}}',
+        f"{{'role': 'assistant', 'content': 'it is RuntimeError: {IMA}'}}",
+        f'{{"messages": [{{"role": "user", "content": [{{"type": "text", "text": "{OOM}"}}]}}]}}',
+        f'{{"id": "c", "choices": [{{"index": 0, "message": {{"role": "assistant", "content": "{OOM}"}}}}]}}',
+        f'data: {{"choices": [{{"delta": {{"content": "{IMA}"}}}}]}}',
+        f'{{"prompt": "explain {IMA}", "max_tokens": 20}}',
+        f'POST /v1/chat body="{{\\"role\\":\\"user\\",\\"content\\":\\"{IMA}\\"}}"',
     ],
 )
 def test_quoted_error_is_ignored(tmp_path: Path, line: str) -> None:
@@ -66,6 +76,8 @@ def test_quoted_error_is_ignored(tmp_path: Path, line: str) -> None:
         f"{SGLANG}Receive: obj=GenerateReqInput(text='hello') failed: RuntimeError: {IMA}",
         f"{SGLANG}Scheduler got text='hello' RuntimeError: {IMA}",
         f"Scheduler prompt='RuntimeError: {IMA}'",
+        f'{{"role": "user", "content": "hello"}} RuntimeError: {IMA}',
+        f'ERROR:server:{{"messages": [{{"role": "user", "content": "hi"}}], "error": "{IMA}"}}',
     ],
 )
 def test_error_outside_the_quotes_is_kept(tmp_path: Path, line: str) -> None:
