@@ -115,6 +115,7 @@ class FaultRecord(Value):
     ``relayed``: it says that something failed, not what (a server about its worker, a launcher about a rank),
     so it is the root only where nobody says what. ``first_observed``: a launcher saw this rank fail first.
     ``clock`` (kind of ``time_ns``, as in ``LINES``) and ``pid`` are filled in from the line if they are null.
+    ``above_ns``, ``above_clock``: time of the nearest line above it, where its own line has none.
     """
 
     source: int
@@ -149,6 +150,8 @@ class FaultRecord(Value):
     first_observed: bool = False
     clock: str | None = None
     pid: int | None = None
+    above_ns: int | None = None
+    above_clock: str | None = None
 
 
 class ModeRecord(Value):
@@ -205,7 +208,18 @@ class ServerState(Value):
     text: str
 
 
-Record = FaultRecord | ModeRecord | Advice | CollectiveState | ScheduledRequest | ServerState
+class ServerStart(Value):
+    """A server started, or a launcher starts its workers again (``again``). ``version`` null = not told."""
+
+    source: int
+    line: int
+    process: str
+    program: str
+    version: str | None = None
+    again: bool = False
+
+
+Record = FaultRecord | ModeRecord | Advice | CollectiveState | ScheduledRequest | ServerState | ServerStart
 
 
 BLOCKS = {"line": pl.UInt32(), "head": pl.Boolean()}

@@ -20,6 +20,7 @@ from analyzer.model import (
     Advice,
     CollectiveState,
     FaultRecord,
+    ServerStart,
     ServerState,
 )
 from analyzer.profile.join import Joined, join_ops, joined_work
@@ -167,6 +168,7 @@ def _knowledge(
         modes=modes_of(readings, timeline),
         advice=[record for record in readings.records if isinstance(record, Advice)],
         states=[record for record in readings.records if isinstance(record, ServerState)],
+        starts=[record for record in readings.records if isinstance(record, ServerStart)],
         readers={one.source.index: one.reader for one in loaded},
         types=types.by_name,
         packages=types.packages,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from analyzer.diagnosis.knowledge import Knowledge
+from analyzer.diagnosis.restarts import restart_lines
 from analyzer.faults.roles import RoleDecision, assign_roles
+from analyzer.faults.sticky import is_death, is_sticky, is_victim
+from analyzer.model import FaultRecord
 from analyzer.timeline.processes import owners_of
 
 
@@ -14,7 +19,8 @@ def roles_of_incidents(known: Knowledge) -> tuple[list[RoleDecision], list[str]]
 
     A sticky error ends with its process, so what failed before the last restart cannot have caused what
     failed after it. The last incident is the one told about; a log that is sound after a restart still tells
-    about the crash before it. Runs are told by op ids that begin again, in a log of one process.
+    about the crash before it, and so does one in which only a victim speaks after it. Runs are told by op ids
+    that begin again, in a log of one process, and by what servers and launchers print when they start.
 
     Args:
         known: Faults in the order of inputs and lines.
@@ -35,15 +41,31 @@ def roles_of_incidents(known: Knowledge) -> tuple[list[RoleDecision], list[str]]
 
 
 def _last_restart(known: Knowledge) -> tuple[int, int] | None:
-    """Source, and first launch line of the last run that a fault stands in; null = one run, or not known."""
+    """Source and line of the last restart that a fault follows; null = none is known."""
+    found = [
+        at for at in (*_restarts_of_ops(known), *restart_lines(known)) if _fails_after(known.records, *at)
+    ]
+    return max(found, key=lambda at: at[1], default=None)
+
+
+def _fails_after(records: Sequence[FaultRecord], source: int, line: int) -> bool:
+    """Whether something fails by itself at or below a line."""
+    return any(
+        one.source == source
+        and one.line >= line
+        and (is_sticky(one) or is_death(one) or one.kind != "unknown")
+        and not (one.relayed or one.teardown or is_victim(one))
+        for one in records
+    )
+
+
+def _restarts_of_ops(known: Knowledge) -> list[tuple[int, int]]:
+    """Source and first launch line of each run but the first; none where several processes have ops."""
     ops = known.timeline.ops
     if known.timeline.untagged_writers or len(owners_of(ops)) != 1 or ops["run"].n_unique() < 2:
-        return None
-    source = int(ops["source"][0])
-    last = max((one.line for one in known.records if one.source == source), default=0)
+        return []
     begins = ops.group_by("run").agg(pl.col("launch_line").min()).sort("run")["launch_line"].slice(1)
-    begins = begins.filter(begins < last)
-    return (source, int(begins[-1])) if begins.len() else None
+    return [(int(ops["source"][0]), int(line)) for line in begins]
 
 
 def _before(known: Knowledge, source: int, line: int) -> list[int]:

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from analyzer.ingest.reader import LineReader
-from analyzer.model import Advice, CollectiveState, FaultRecord, KernelLog, ServerState
+from analyzer.model import Advice, CollectiveState, FaultRecord, KernelLog, ServerStart, ServerState
 from analyzer.schema import Cleared, Conclusion, Fault, Modes, NextStep, Suspect, TensorInfo, Window
 from analyzer.timeline.build import Timeline
 from analyzer.timeline.locate import canonical_names, last_launch, names_of_kernel
@@ -28,6 +28,7 @@ class Knowledge(msgspec.Struct, kw_only=True):
     types: Mapping[str, Sequence[TensorInfo]]
     packages: Sequence[str]
     states: Sequence[ServerState] = ()
+    starts: Sequence[ServerStart] = ()
     lines_window: tuple[int, int] | None = None
     process: str | None = None
     collectives: Sequence[CollectiveState] = ()
