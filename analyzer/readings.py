@@ -10,7 +10,7 @@ import polars as pl
 
 from analyzer.ingest.load import Loaded
 from analyzer.model import BLOCKS, STEP_MARKS, FaultRecord, KernelLog, Reading, Record
-from analyzer.parse.mentions import is_mention
+from analyzer.parse.mentions import is_code, mentioned
 from analyzer.parse.quoted_blocks import continued_quotes
 from analyzer.parse.quoted_values import quoted_only
 from analyzer.schema import Loss
@@ -18,7 +18,6 @@ from analyzer.witness import Witness, witnesses
 
 LOSSES_SHOWN = 200
 _SHOWN_CHARS = 300
-_TOLD_CHARS = 20  # of the text of a fault: what was found out about it may follow
 _REPEATED = r"\[repeated ([0-9]+)x across cluster\]"
 
 
@@ -104,7 +103,7 @@ def _readings_of(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFr
     found = _read_all(one, quoted)
     faults = [r for *_, reading in found for r in reading.records if isinstance(r, FaultRecord)]
     further = set(continued_quotes(one.gated, {fault.line for fault in faults}, one.reader))
-    further |= mentioned(one.gated, faults)
+    further |= mentioned(one.gated, {fault.line: fault.text for fault in faults})
     if not further - quoted:
         return found
     quoted.update(further)
@@ -124,33 +123,6 @@ def _read_all(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFrame
         reading.records = complete(reading.records, gated)
         found.append((witness, gated, reading))
     return found
-
-
-def mentioned(gated: pl.DataFrame, faults: Sequence[FaultRecord]) -> set[int]:
-    """Lines of faults that only mention the error, and all lines that mention it alike.
-
-    Args:
-        gated: ``LINES`` of the source.
-        faults: Of all witnesses; one can stand for many lines that differ in numbers.
-    """
-    starts = {fault.line: fault.text.split("\n", 1)[0][:_TOLD_CHARS] for fault in faults}
-    rows = gated.filter(pl.col("line").is_in(list(starts))).select("line", "text", "level")
-    talk = {
-        starts[line] for line, text, level in rows.iter_rows() if _only_mentions(text, starts[line], level)
-    }
-    lines = set[int]()
-    for start in talk:
-        alike = gated.filter(pl.col("text").str.contains(start, literal=True))
-        texts = alike.select("text", "level").unique(maintain_order=True)
-        told = [text for text, level in texts.iter_rows() if _only_mentions(text, start, level)]
-        lines.update(alike.filter(pl.col("text").is_in(told))["line"])
-    return lines
-
-
-def _only_mentions(line: str, error: str, level: str | None) -> bool:
-    """Whether ``error`` stands in a line of one record that only mentions it."""
-    at = line.find(error)
-    return at > 0 and "\n" not in line and is_mention(line[:at], level)
 
 
 def complete(records: Sequence[Record], gated: pl.DataFrame) -> list[Record]:
@@ -190,18 +162,19 @@ def _completed(fault: FaultRecord, told: list[Any]) -> FaultRecord:
 
 
 def _take(reading: Reading, gated: pl.DataFrame, result: Readings, lines: _Lines) -> None:
-    """Keep what a reader gave. A loss stands for all lines of the same text."""
+    """Keep what a reader gave. A loss stands for all lines of the same text; source code is none."""
     result.records.extend(reading.records)
-    result.losses.extend(reading.losses)
     lines.parsed.update(reading.parsed)
     lines.continuation.update(reading.continuation)
     lines.not_mine.update(reading.not_mine)
     if reading.blocks is not None:
         lines.blocks = pl.concat([lines.blocks, reading.blocks])
-    lines.lost.update(loss.line for loss in reading.losses)
-    repeated = [loss.text for loss in reading.losses if loss.count > 1]
-    if repeated:
-        lines.lost.update(gated.filter(pl.col("text").is_in(repeated))["line"].to_list())
+    for loss in reading.losses:
+        taken = lines.not_mine if is_code(loss.text) else lines.lost
+        taken.add(loss.line)
+        if loss.count > 1:
+            taken.update(gated.filter(pl.col("text") == loss.text)["line"])
+    result.losses.extend(loss for loss in reading.losses if not is_code(loss.text))
     if reading.step_marks is not None:
         result.step_marks = pl.concat([result.step_marks, reading.step_marks])
     if reading.kernels is not None:
@@ -220,6 +193,8 @@ def _untaken(
         left = left.filter(~pl.col("line").is_in(list(taken | lost)))
         for text, rows in left.group_by("text", maintain_order=True):
             numbers = rows["line"].to_list()
+            if is_code(str(text[0])):
+                continue
             lost.update(numbers)
             why = f"holds a literal of {witness.name} but is none of its forms"
             result.losses.append(

@@ -7,6 +7,9 @@ another program printed: then the error begins the message, or stands behind a l
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+import polars as pl
 
 from analyzer.parse.explained import is_explained
 
@@ -28,6 +31,47 @@ _WORD = re.compile(r"[A-Za-z]{2}")
 _COMMENT = frozenset({"#", "//"})
 _ABOUT = re.compile(r"(?i)\b(?:about|for|such as)$")
 
+# A string inside a statement of C++, Python or Rust: a traceback shows such lines, and so does a pasted file.
+_CODE = re.compile(
+    r"""\b(?:\w*printf|puts|print|eprintln!|TORCH_\w*(?:CHECK|WARN)\w*|GGML_\w+|assert|raise|throw|LOG\w*"""
+    r"""|[Ll]og(?:ger)?\.\w+|runtime_error)\s*[\w.:]*\(.*["']"""
+    r"""|std::c(?:err|out) <<|^\s*#\s*define \w|\b(?:const char|static)\b[^=]*= ?["{]"""
+)
+_LISTED = re.compile(r"^\s*(?:[-*+]|[0-9]+\.) `$")  # Markdown: an item that begins with a text as code
+_TOLD_CHARS = 20  # of the text of a fault: what was found out about it may follow
+
+
+def is_code(text: str) -> bool:
+    """Whether a line is a statement of a program whose string holds the words of an error."""
+    return _CODE.search(text) is not None
+
+
+def mentioned(gated: pl.DataFrame, faults: Mapping[int, str]) -> set[int]:
+    """Lines of faults that only mention the error, and all lines that mention it alike.
+
+    Args:
+        gated: ``LINES`` of the source.
+        faults: Text of each fault by its line; one can stand for many lines that differ in numbers.
+    """
+    starts = {line: text.split("\n", 1)[0][:_TOLD_CHARS] for line, text in faults.items()}
+    rows = gated.filter(pl.col("line").is_in(list(starts))).select("line", "text", "level")
+    talk = {
+        starts[line] for line, text, level in rows.iter_rows() if _only_mentions(text, starts[line], level)
+    }
+    lines = set[int]()
+    for start in talk:
+        alike = gated.filter(pl.col("text").str.contains(start, literal=True))
+        texts = alike.select("text", "level").unique(maintain_order=True)
+        told = [text for text, level in texts.iter_rows() if _only_mentions(text, start, level)]
+        lines.update(alike.filter(pl.col("text").is_in(told))["line"])
+    return lines
+
+
+def _only_mentions(line: str, error: str, level: str | None) -> bool:
+    """Whether ``error`` stands in a line of one record that only mentions it."""
+    at = line.find(error)
+    return at > 0 and "\n" not in line and is_mention(line[:at], level)
+
 
 def is_mention(before: str, level: str | None) -> bool:
     """Whether a line only mentions the error in it.
@@ -37,6 +81,8 @@ def is_mention(before: str, level: str | None) -> bool:
         level: As its logger wrote it; null = it writes none.
     """
     if level not in _LOUD and is_explained(before):
+        return True
+    if _LISTED.search(before):
         return True
     raised = _RAISED.search(before)
     said = (before[: raised.start()] if raised else before).rstrip(" \t\"'`(")

@@ -78,3 +78,25 @@ def test_words_count_as_whole_words() -> None:
     assert not is_mention("maybelline: ", "INFO")
     assert not is_mention("candle kernel hit ", "INFO")
     assert not is_mention("can't run: ", "INFO")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'        printf("CUDA error: %s\n", cudaGetErrorString(err));',
+        '  TORCH_CHECK(err == cudaSuccess, "CUDA error: ", cudaGetErrorString(err));',
+        '    assert(status == CUBLAS_STATUS_SUCCESS && "CUDA error: cublas");',
+        r'#define CHECK(x) if (x != cudaSuccess) { fprintf(stderr, "CUDA Error: %s at %s:%d\n", s(x)); }',
+        r'src/ggml-cuda.cu:85:    GGML_LOG_ERROR("CUDA error: %s\n", msg);',
+        'std::cerr << "CUDA error: " << message;',
+        "- `RuntimeError: CUDA error: an illegal memory access was encountered` means a bad index",
+    ],
+)
+def test_source_code_and_documents_are_no_loss(tmp_path: Path, line: str) -> None:
+    found = result(tmp_path, line)
+    assert (found.faults, found.losses, found.accounting.ignored) == ([], [], 1)
+
+
+def test_a_text_of_the_family_that_does_not_parse_is_a_loss(tmp_path: Path) -> None:
+    found = result(tmp_path, "CUDA Error: ")
+    assert [(loss.witness, loss.line) for loss in found.losses] == [("cuda_macros", 7)]
