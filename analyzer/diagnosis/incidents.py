@@ -8,6 +8,7 @@ import polars as pl
 
 from analyzer.diagnosis.knowledge import Knowledge
 from analyzer.diagnosis.restarts import restart_lines
+from analyzer.diagnosis.survived import survived_beside
 from analyzer.faults.roles import RoleDecision, assign_roles
 from analyzer.faults.sticky import is_death, is_sticky, is_victim
 from analyzer.model import FaultRecord
@@ -20,24 +21,26 @@ def roles_of_incidents(known: Knowledge) -> tuple[list[RoleDecision], list[str]]
     A sticky error ends with its process, so what failed before the last restart cannot have caused what
     failed after it. The last incident is the one told about; a log that is sound after a restart still tells
     about the crash before it, and so does one in which only a victim speaks after it. Runs are told by op ids
-    that begin again, in a log of one process, and by what servers and launchers print when they start.
+    that begin again, in a log of one process, and by what servers and launchers print when they start. What
+    a process survived is beside the failure of another.
 
     Args:
         known: Faults in the order of inputs and lines.
     """
+    decisions = survived_beside(known)
     restart = _last_restart(known)
     earlier = [] if restart is None else _before(known, *restart)
-    if not earlier or len(earlier) == len(known.records):
-        return assign_roles(known.records), []
-    later = [index for index in range(len(known.records)) if index not in earlier]
-    decisions = dict(zip(later, assign_roles([known.records[index] for index in later]), strict=True))
-    assert restart is not None
-    line = restart[1]
-    reason = f"an earlier crash: the process was started again at line {line}"
-    decisions.update((index, RoleDecision(role="bystander", reason=reason)) for index in earlier)
-    first = known.records[earlier[0]].line
-    note = f"the log holds an earlier crash too (line {first}), before the restart at line {line}"
-    return [decisions[index] for index in range(len(known.records))], [note]
+    notes = []
+    standing = [index for index in range(len(known.records)) if index not in {*earlier, *decisions}]
+    if restart is not None and earlier and standing:
+        line = restart[1]
+        reason = f"an earlier crash: the process was started again at line {line}"
+        decisions.update((index, RoleDecision(role="bystander", reason=reason)) for index in earlier)
+        first = known.records[earlier[0]].line
+        notes = [f"the log holds an earlier crash too (line {first}), before the restart at line {line}"]
+    left = [index for index in range(len(known.records)) if index not in decisions]
+    decisions.update(zip(left, assign_roles([known.records[index] for index in left]), strict=True))
+    return [decisions[index] for index in range(len(known.records))], notes
 
 
 def _last_restart(known: Knowledge) -> tuple[int, int] | None:

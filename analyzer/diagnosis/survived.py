@@ -67,6 +67,27 @@ def demote_survived(known: Knowledge, roles: Sequence[RoleDecision]) -> list[Rol
     return decided
 
 
+def survived_beside(known: Knowledge) -> dict[int, RoleDecision]:
+    """Faults of processes that went on working, in a log where another one failed for good.
+
+    What did not end its own process ended no other one, whichever stands first in the file. Without another
+    that failed there is nothing to set it against: ``demote_survived``.
+    """
+    groups: dict[tuple[int, str], list[int]] = {}
+    for index, record in enumerate(known.records):
+        groups.setdefault((record.source, record.process), []).append(index)
+    fatal = {key for key, own in groups.items() if any(_is_fatal(known.records[index]) for index in own)}
+    decided: dict[int, RoleDecision] = {}
+    for key in groups if fatal else ():
+        if key in fatal:
+            continue
+        last = max((known.records[index] for index in groups[key]), key=lambda record: record.last_line)
+        if (survival := _survival(known, last)) is not None:
+            role = RoleDecision(role="bystander", reason=survival.words)
+            decided.update(dict.fromkeys(groups[key], role))
+    return decided
+
+
 def with_survived(
     conclusion: Conclusion,
     records: Sequence[FaultRecord],

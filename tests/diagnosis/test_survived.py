@@ -74,3 +74,18 @@ def test_answers_of_uvicorn_end_the_text_of_an_exception(tmp_path: Path) -> None
     assert result(tmp_path, *lines, HEALTH).faults
     (fault,) = result(tmp_path, *lines).faults
     assert fault.text == "RuntimeError: Response content longer"
+
+
+def test_an_error_that_one_server_survived_is_not_why_another_one_crashed(tmp_path: Path) -> None:
+    one, two = "(Server pid=7) ", "(Server pid=9) "
+    lines = [*(one + line for line in OOM), one + OK, *(two + line for line in IMA)]
+    assert roles(result(tmp_path, *lines)) == ["bystander", "root"]
+    died = [*(one + line for line in OOM), *(two + line for line in IMA)]
+    assert roles(result(tmp_path, *died)) == ["root", "bystander"]
+
+
+def test_a_crash_before_a_restart_stays_the_root_if_the_new_run_survives_its_errors(tmp_path: Path) -> None:
+    banner = "INFO 11-29 03:00:01 [api_server.py:1839] vLLM API server version 0.11.0"
+    again = "(Server pid=7) "
+    lines = [banner, *IMA, banner, *(again + line for line in OOM), again + OK]
+    assert roles(result(tmp_path, *lines)) == ["root", "bystander"]
