@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from analyzer.pipeline import open_analysis
+from analyzer.pipeline import Options, open_analysis
 from analyzer.replay.op_replay import replay_ops
 from analyzer.replay.ops.options import OpReplayOptions
 from analyzer.replay.plan import Plan, write_plan
@@ -20,15 +20,20 @@ from analyzer.replay.planning import build_plan
 from analyzer.replay.report import ReplayReport
 from analyzer.replay_result import Fidelity
 from analyzer.schema import Result
-from tests.gpu.cases import TORCH, Case, Ran
+from tests.gpu.cases import PROGRAMS, TORCH, Case, Ran
 
 _ROOT = Path(__file__).parents[2]
 
 
 class OpCase(Case):
-    """A case of an op replay. ``level``: of the recording; only ``sync`` saves index values of the device."""
+    """A case of an op replay.
 
-    level: Literal["ops", "sync"] = "sync"
+    ``level``: of the recording; only ``sync`` saves index values of the device. Null = the program writes its
+    log by itself, and the files with its types into the folder that ``MODULAR_DEBUG`` names.
+    """
+
+    level: Literal["ops", "sync"] | None = "sync"
+    extensions: tuple[str, ...] = ()
     fidelity: Fidelity = "recorded"
     repro: bool = True
 
@@ -48,6 +53,18 @@ OP_CASES = (
         fidelity="made",
         repro=False,
     ),
+    OpCase(
+        name="ops of max paged_lookup, types only",
+        command=(str(PROGRAMS / "max_paged.py"), "9", "12"),
+        verdict="not_reproduced",
+        level=None,
+        fidelity="made",
+        repro=False,
+        needs=("max",),
+        deadline_s=300.0,
+        switches=(("MODULAR_DEBUG", "op-log-level=TRACE,source-tracebacks,ir-output-dir={folder}/ir"),),
+        extensions=(str(PROGRAMS / "kernels"),),
+    ),
 )
 
 
@@ -56,16 +73,22 @@ def run_op_case(case: OpCase, folder: Path) -> Ran:
     began = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "serve.log"
-    record = ["record", "--for", "torch", "--level", case.level, "-o", str(log), "--quiet", "--"]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])}
+    record = ["record", "--for", "torch", "--level", str(case.level), "-o", str(log), "--quiet", "--"]
+    switches = {name: value.format(folder=folder) for name, value in case.switches}
+    path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
     program = [sys.executable, *case.command]
-    with (folder / "record.txt").open("wb") as out:
+    command = [sys.executable, "-m", "analyzer", *record, *program] if case.level else program
+    types = folder / "ir"
+    types.mkdir(exist_ok=True)
+    with (folder / "record.txt" if case.level else log).open("wb") as out:
         subprocess.run(
-            [sys.executable, "-m", "analyzer", *record, *program],
-            stdout=out, stderr=out, check=False, timeout=case.deadline_s, env=env,
+            command,
+            stdout=out, stderr=out, check=False, timeout=case.deadline_s,
+            env={**os.environ, **switches, "PYTHONPATH": path},
         )  # fmt: skip
-    with open_analysis([str(log)]) as analysis:
-        result, plan = analysis.result, build_plan(analysis)
+    given = tuple(sorted(types.glob("*.mojo")))
+    with open_analysis([str(log)], Options(ir=given)) as analysis:
+        result, plan = analysis.result, build_plan(analysis, given)
     write_plan(plan, folder / "plan.json")
     report = _replay(result, plan, case, folder)
     (folder / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
@@ -80,7 +103,12 @@ def run_op_case(case: OpCase, folder: Path) -> Ran:
 
 def _replay(result: Result, plan: Plan, case: OpCase, folder: Path) -> ReplayReport:
     repro = folder / "repro.py" if case.repro else None
-    options = OpReplayOptions(folder=folder / "replay", deadline_s=case.deadline_s, repro=repro)
+    options = OpReplayOptions(
+        folder=folder / "replay",
+        deadline_s=case.deadline_s,
+        repro=repro,
+        custom_extensions=tuple(Path(one) for one in case.extensions),
+    )
     return replay_ops(result, plan, options)
 
 
@@ -94,7 +122,13 @@ def _differences(case: OpCase, report: ReplayReport) -> Iterator[str]:
     sound = [one for one in report.ops if one.outcome == "sound"]
     if not any(one.used_device for one in report.attempts):
         yield "no attempt used the device"
-    if case.verdict == "not_reproduced" and not any(one.on_device and one.device_ns for one in sound):
+    if case.verdict == "not_reproduced" and not sound:
+        yield "no op was executed"
+    if (
+        case.level
+        and case.verdict == "not_reproduced"
+        and not any(one.on_device and one.device_ns for one in sound)
+    ):
         yield "no op was timed by events of the device"
     if case.repro and not report.repro_verified:
         yield "the written program does not fail alike"
