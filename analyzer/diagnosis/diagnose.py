@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from analyzer.diagnosis.incidents import roles_of_incidents
+from analyzer.diagnosis.kernel_notes import kernel_log_steps, with_cleanup
 from analyzer.diagnosis.knowledge import Diagnosis, Finding, Knowledge, Row, process_ops, reported_op
 from analyzer.diagnosis.load import with_load
 from analyzer.diagnosis.named import exact_report, names_a_launch, nan_check, op_that_raised
@@ -15,6 +16,7 @@ from analyzer.diagnosis.notes import with_notes
 from analyzer.diagnosis.printed_values import printed_fault, with_printed_faults
 from analyzer.diagnosis.read_back import serialised
 from analyzer.diagnosis.survived import demote_survived, with_survived
+from analyzer.diagnosis.times_above import with_times_above
 from analyzer.diagnosis.witnessed import device_witness, late_report
 from analyzer.faults.fold import fold_repeats
 from analyzer.faults.roles import RoleDecision, is_sticky
@@ -31,6 +33,7 @@ def diagnose(known: Knowledge) -> Diagnosis:
     """Decide roles and trust of all faults, then what can be said about the root one."""
     known = msgspec.structs.replace(known, records=name_writers(fold_repeats(known.records)))
     known = with_printed_faults(known)
+    known = msgspec.structs.replace(known, records=with_times_above(known))
     assigned, earlier = roles_of_incidents(known)
     roles = demote_survived(known, assigned)
     trusts = [
@@ -40,7 +43,8 @@ def diagnose(known: Knowledge) -> Diagnosis:
     root = next((index for index, role in enumerate(roles) if role.role == "root"), None)
     if root is None:
         clean = conclude.no_fault(known.modes, known.timeline.ops.height)
-        finding, reported = Finding(conclusion=with_survived(clean, known.records, assigned, roles)), None
+        clean = with_cleanup(with_survived(clean, known.records, assigned, roles), known.records)
+        finding, reported = Finding(conclusion=clean), None
     else:
         trusts[root], finding, reported = _of_root(known, known.records[root], trusts[root])
         finding = _with_notes_of(finding, earlier)
@@ -91,6 +95,7 @@ def _steps(known: Knowledge, fault: FaultRecord | None, finding: Finding) -> lis
         known.advice,
         has_ops=bool(known.timeline.ops.height),
     )
+    steps += kernel_log_steps(known.records, fault)
     if fault is None:
         return steps
     return aoti_steps(fault, finding.suspects, known.kernels.level()) + steps

@@ -1,4 +1,4 @@
-"""What the conclusion says beside its statement: hardware in the kernel log, ranks side by side."""
+"""What the conclusion says beside its statement: the kernel log, ranks side by side, messengers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from analyzer.diagnosis.kernel_notes import with_kernel_log
 from analyzer.diagnosis.knowledge import Knowledge
-from analyzer.faults.kernel_log import is_kernel_log, joined_hardware, reading_of
 from analyzer.model import CollectiveState, FaultRecord
 from analyzer.schema import Conclusion
 
@@ -22,42 +22,13 @@ _UNWRITTEN = "read of uninitialised memory"
 
 
 def with_notes(conclusion: Conclusion, known: Knowledge, root: FaultRecord) -> Conclusion:
-    """Add what other witnesses say about the root fault.
-
-    A hardware message of the kernel driver makes hardware the cause: the fault at hand is its consequence.
-    """
-    hardware = joined_hardware(known.records, root)
-    notes = [*conclusion.notes, *_of_hardware(hardware), *_of_kernel_log(known.records, root, hardware)]
-    notes.extend(_of_ranks(known.collectives, root))
+    """Add what other witnesses say about the root fault."""
+    told = with_kernel_log(conclusion, known.records, root)
+    notes = [*told.notes, *_of_ranks(known.collectives, root)]
     notes.extend(_of_nodes(root))
     notes.extend(_of_checker(root))
     notes.extend(_of_reader(root))
-    cause = "hardware" if hardware else conclusion.cause_class
-    return msgspec.structs.replace(conclusion, cause_class=cause, notes=notes)
-
-
-def _of_hardware(hardware: Sequence[FaultRecord]) -> list[str]:
-    return [
-        f"line {one.line}: {one.name}, read as hardware ({one.label or one.text})" for one in hardware[:4]
-    ]
-
-
-def _of_kernel_log(
-    records: Sequence[FaultRecord], root: FaultRecord, hardware: Sequence[FaultRecord]
-) -> list[str]:
-    """How the kernel log reads as a whole (formats.md 3.20)."""
-    logged = [record for record in records if is_kernel_log(record)]
-    if not logged or hardware:
-        return []
-    names = ", ".join(dict.fromkeys(record.name or "page fault" for record in logged))
-    readings = {reading_of(record) for record in logged}
-    if "hardware" in readings:
-        return [f"the kernel log has hardware messages too ({names}), but not for this fault"]
-    note = f"the kernel log ({names}) speaks for software: no message of memory, link or firmware errors"
-    processes = {record.process for record in logged if "pid=" in record.process}
-    if is_kernel_log(root) and len(processes) > 1:
-        return [note, f"{len(processes)} processes had faults; each is a failure of its own"]
-    return [note]
+    return msgspec.structs.replace(told, notes=notes)
 
 
 def _of_ranks(states: Sequence[CollectiveState], root: FaultRecord) -> list[str]:

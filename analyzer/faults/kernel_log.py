@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.faults.first import seconds_between
+from analyzer.faults.kernel_links import Links, are_apart
 from analyzer.faults.sticky import is_sticky
-from analyzer.faults.xids import XidReading, by_name
+from analyzer.faults.xids import Xid, XidReading, by_name, previous_xid
 from analyzer.model import FaultRecord
 from analyzer.schema import Role
 
-_SAME_EVENT_S = 600  # a watchdog reports ten minutes after the fault
-_ZONES_S = 14 * 3600 + _SAME_EVENT_S  # the largest difference between two zones
-_LATER_S = 60  # firmware that does not answer is told after its timeout of some 45 s
+VERDICT = "Xid 154"  # what the driver asks for, after faults of software too
+_REMOVAL = "Xid 45"
 _NO_DEVICE = 100
-_VERDICT = "Xid 154"  # the driver asks for a reset after faults of software too
+_AT_ONCE_NS = 60 * 10**9
+_SAME_SECOND_NS = 10**9
+_SAME_LINES = 50  # where there is no clock
+_CONTAINED, _PEER_ACCESS = "Xid 94", "Xid 137"
+_MEMORY = frozenset(f"Xid {number}" for number in (48, 63, 64, 95, 140, 171, 172))
 _FAMILY = frozenset(
     {
         "illegal_address",
@@ -33,8 +36,11 @@ def is_kernel_log(record: FaultRecord) -> bool:
 
 
 def reading_of(record: FaultRecord) -> XidReading:
-    """Hardware, software or secondary. What is not in the table is read by its kind."""
-    row = by_name(record.name)
+    """Hardware, software or secondary. What is not in the table is read by its kind.
+
+    A clean-up that names the Xid that caused it is read as that one: the driver says that it happened.
+    """
+    row = _row(record)
     if row is not None and record.kind != "unknown":
         return row.reading
     if row is not None or record.kind == "unknown":
@@ -42,104 +48,187 @@ def reading_of(record: FaultRecord) -> XidReading:
     return "hardware" if record.kind in {"ecc_error", "device_lost"} else "software"
 
 
-def pid_of(process: str) -> int | None:
-    """The pid in a process key such as ``python3 pid=763`` or ``python3[763]``; null = it has none."""
-    inside = process.rpartition("[")[2].removesuffix("]")
-    if "pid=" not in process and process.endswith("]") and inside.isascii() and inside.isdigit():
-        return int(inside)
-    number = process.rpartition("pid=")[2].partition(" ")[0].partition("/")[0]
-    return int(number) if "pid=" in process and number.isdigit() else None
+def _row(record: FaultRecord) -> Xid | None:
+    return previous_xid(record.text) or by_name(record.name)
 
 
-def first_of_kernel_log(records: Sequence[FaultRecord], indices: Sequence[int]) -> int:
-    """The root among driver messages alone: hardware before software, never one that only cleans up."""
-    for reading in ("hardware", "software"):
-        found = [index for index in indices if reading_of(records[index]) == reading]
-        if found:
-            return found[0]
-    return indices[0]
+def is_no_fault(record: FaultRecord) -> bool:
+    """A message that says by itself that nothing failed: a clean-up, a verdict, an event that is not fatal.
+
+    Xid 45 without a cause is also printed for Ctrl-C and a kill; Xid 154 sums up others. Xid 43 is none of
+    them: its channel was reset because the application made a fault.
+    """
+    row = _row(record)
+    return row is not None and (not row.alone or (row.reading == "hardware" and record.kind == "unknown"))
 
 
-def role_beside_root(record: FaultRecord, root: FaultRecord) -> tuple[Role, str]:
+def is_failing_hardware(record: FaultRecord, records: Sequence[FaultRecord]) -> bool:
+    """Whether a message says that hardware failed so that calls of programs can fail.
+
+    Corrected memory errors and repairs (Xid 63, 92, 121) harm no call. An Xid 94 together with an Xid 137 is
+    the containment of a bad access over NVLink, and memory is sound unless it says so too: observed on H200
+    with all ECC counters at zero.
+    """
+    row = _row(record)
+    if reading_of(record) != "hardware" or (row is not None and not row.fails):
+        return False
+    if record.name != _CONTAINED:
+        return True
+    around = {one.name for one in records if is_kernel_log(one) and _is_around(one, record)}
+    return _PEER_ACCESS not in around or bool(around & _MEMORY)
+
+
+def _is_around(one: FaultRecord, record: FaultRecord) -> bool:
+    if one.source != record.source:
+        return False
+    if one.time_ns is None or record.time_ns is None:
+        return abs(one.line - record.line) <= _SAME_LINES
+    return abs(one.time_ns - record.time_ns) <= _SAME_SECOND_NS
+
+
+def first_of_kernel_log(records: Sequence[FaultRecord], logged: Sequence[int]) -> int | None:
+    """The root among driver messages alone; null = none of them is a fault.
+
+    Hardware that failed goes before software, that before corrected errors; what only follows something else
+    comes last: it shows that something failed, not what.
+    """
+    failing = [index for index in logged if is_failing_hardware(records[index], records)]
+    software = [index for index in logged if reading_of(records[index]) == "software"]
+    other = [index for index in logged if not is_no_fault(records[index])]
+    corrected = [index for index in other if reading_of(records[index]) == "hardware"]
+    return next((found[0] for found in (failing, software, corrected, other) if found), None)
+
+
+def roles_of_kernel_log(
+    records: Sequence[FaultRecord], logged: Sequence[int], root: int | None, *, explains: bool
+) -> dict[int, tuple[Role, str]]:
+    """The role of each driver message, and why.
+
+    Args:
+        records: All faults.
+        logged: Indices of the driver's messages.
+        root: The root fault; null = there is none.
+        explains: Whether a program tells of a fault as well.
+    """
+    if root is None:
+        return {index: _without_root(records[index]) for index in logged}
+    links = Links(records, records[root])
+    roles = {index: role_beside_root(records[index], records[root], links) for index in logged}
+    harmless = [index for index in logged if _is_harmless(records[index], records)]
+    if root not in roles:
+        joined = [index for index in harmless if roles[index][0] == "cascade"]
+    else:
+        joined = [index for index in harmless if records[index].name == _CONTAINED]
+    roles.update((index, ("cascade", _why_harmless(records[index]))) for index in joined)
+    if root in roles:
+        why = "first fault in the kernel log, and no program tells of one"
+        roles[root] = ("root", "the GPU failed: what programs report is its consequence" if explains else why)
+    return roles
+
+
+def _is_harmless(record: FaultRecord, records: Sequence[FaultRecord]) -> bool:
+    return reading_of(record) == "hardware" and not is_failing_hardware(record, records)
+
+
+def _why_harmless(record: FaultRecord) -> str:
+    if record.name == _CONTAINED:
+        return f"keeps a bad access over NVLink ({_PEER_ACCESS}) to one program: no memory error is told"
+    return "errors that were corrected, or a repair: no call fails of it"
+
+
+def _without_root(record: FaultRecord) -> tuple[Role, str]:
+    if record.name == _REMOVAL:
+        return "teardown", "the driver removed the channels of a process that ended"
+    return "bystander", "it says by itself that nothing failed"
+
+
+def role_beside_root(record: FaultRecord, root: FaultRecord, links: Links) -> tuple[Role, str]:
     """The role of a driver message beside the root fault, and why: it supports it or is of something else."""
     if is_kernel_log(root):
         return _beside_logged(record, root)
-    mine, its = pid_of(record.process), pid_of(root.process)
-    if not _same_time(record, root):
-        return "bystander", "the kernel log has it at another time"
-    same_pid = mine is not None and mine in {its, root.pid}
-    if mine is not None and its is not None and not same_pid:
-        return "bystander", f"the kernel log names pid {mine}, not {its} (inside a container pids differ)"
+    link = links.of(record)
     reading = reading_of(record)
-    if reading == "hardware":
-        return "cascade", f"the kernel log says hardware for the fault at line {root.line}"
-    if reading == "secondary":
-        return "cascade", "the driver cleans up after the fault"
-    told = "by the same pid" if same_pid else "their pids cannot be compared"
-    if root.kind in _FAMILY:
-        return "cascade", f"the kernel log's side of the fault at line {root.line} ({told})"
-    return "bystander", "the kernel log has a fault of another kind"
+    if link.linked is False:
+        return "bystander", link.why
+    if reading == "hardware" and link.linked:
+        return "cascade", f"the kernel log says hardware for the fault at line {root.line} ({link.why})"
+    if record.name == VERDICT and link.linked:
+        return "cascade", f"the driver's verdict on the GPU after the fault ({link.why})"
+    if reading == "secondary" and link.linked:
+        return "cascade", f"the driver cleans up after the fault ({link.why})"
+    if reading != "software":
+        return "bystander", link.why
+    if root.kind not in _FAMILY:
+        return "bystander", "the kernel log has a fault of another kind"
+    if link.linked is None and links.has_pids() and "pid=" in record.process:
+        return "bystander", link.why
+    told = link.why if link.linked else "their pids cannot be compared"
+    return "cascade", f"the kernel log's side of the fault at line {root.line} ({told})"
+
+
+def is_explainable(root: FaultRecord) -> bool:
+    """Whether hardware can be behind an error of a program.
+
+    A failing GPU shows itself to the program as a late error of some kind (719, 999, 214, 700). What the
+    device said of the program's own code stands: it names a kernel, or a condition in it.
+    """
+    lost = is_sticky(root) or root.code == _NO_DEVICE or root.kind in {"ecc_error", "device_lost"}
+    return lost and root.site != "device" and root.vendor != "amd"
 
 
 def hardware_before(records: Sequence[FaultRecord], logged: Sequence[int], root: FaultRecord) -> int | None:
     """The hardware message that explains the CUDA error of a program; null = there is none.
 
-    A failing GPU shows itself to the program as a late error of some kind (719, 999, 214, 700). What the
-    device said of the program's own code stands: it names a kernel, or a condition in it.
+    It has to be linked with the error (``Links.of``): hosts have many GPUs, and an accusation of one that
+    the program never used sends people to the wrong card.
 
     Args:
         records: All faults.
         logged: Indices of the driver's messages, by line.
         root: The fault that would be root without them.
     """
-    lost = is_sticky(root) or root.code == _NO_DEVICE or root.kind in {"ecc_error", "device_lost"}
-    if not lost or root.site == "device" or root.vendor == "amd":
+    if not logged or not is_explainable(root):
         return None
-    joined = [index for index in logged if role_beside_root(records[index], root)[0] == "cascade"]
-    software = [index for index in joined if reading_of(records[index]) == "software"]
-    for index in joined:
-        record = records[index]
-        caused = record.name == _VERDICT and any(before < index for before in software)
-        if reading_of(record) == "hardware" and not caused and not _long_after(record, root):
-            return index
-    return None
+    links = Links(records, root)
+    return next((index for index in logged if _is_cause(records[index], records, links)), None)
 
 
-def _long_after(record: FaultRecord, root: FaultRecord) -> bool:
-    """A message that came when the program had failed already; two logs can stand in different zones."""
-    passed = seconds_between(root, record)
-    return passed is not None and record.source == root.source and passed > _LATER_S
+def _is_cause(record: FaultRecord, records: Sequence[FaultRecord], links: Links) -> bool:
+    if not is_failing_hardware(record, records) or links.is_long_after(record):
+        return False
+    return links.of(record).linked is True
 
 
 def _beside_logged(record: FaultRecord, root: FaultRecord) -> tuple[Role, str]:
-    """Two messages of the driver: one event if they name one process or its GPU."""
+    """Two messages of the driver: one event if they name one process or GPU, at one time."""
+    other = f"another process or GPU; the first fault of the kernel log is at line {root.line}"
+    if are_apart(record, root):
+        return "bystander", f"another time; the first fault of the kernel log is at line {root.line}"
+    of_pids = "pid=" in record.process and "pid=" in root.process
     if record.process == root.process:
-        return "cascade", f"the same process as line {root.line}"
-    if reading_of(root) == "hardware" and reading_of(record) != "software" and _same_time(record, root):
+        return "cascade", f"the same {'process' if of_pids else 'GPU'} as line {root.line}"
+    if reading_of(record) == "software" or (of_pids and reading_of(root) != "hardware"):
+        return "bystander", other
+    if record.device is not None and record.device == root.device:
+        return "cascade", f"the same GPU as line {root.line}"
+    if reading_of(root) == "hardware" and _at_once(record, root):
         return "cascade", f"follows the hardware fault at line {root.line}"
-    return "bystander", f"another process; the first fault of the kernel log is at line {root.line}"
+    return "bystander", other
+
+
+def _at_once(record: FaultRecord, root: FaultRecord) -> bool:
+    if record.source != root.source or record.time_ns is None or root.time_ns is None:
+        return record.source == root.source and 0 <= record.line - root.line <= _SAME_LINES
+    return 0 <= record.time_ns - root.time_ns <= _AT_ONCE_NS
 
 
 def joined_hardware(records: Sequence[FaultRecord], root: FaultRecord) -> list[FaultRecord]:
     """Driver messages that make hardware the cause of the root fault."""
-    return [
-        record
-        for record in records
-        if is_kernel_log(record)
-        and reading_of(record) == "hardware"
-        and (record is root or role_beside_root(record, root)[0] == "cascade")
-    ]
-
-
-def _same_time(record: FaultRecord, root: FaultRecord) -> bool:
-    """False only where both clocks can be compared and they are far apart.
-
-    Two logs can stand in different zones, and their texts do not say so: whole hours between them are none.
-    """
-    passed = seconds_between(record, root)
-    if passed is None:
-        return True
-    apart = abs(passed)
-    if record.source != root.source and apart <= _ZONES_S:
-        apart = min(apart % 3600, 3600 - apart % 3600)
-    return apart <= _SAME_EVENT_S
+    links = Links(records, root)
+    if not is_kernel_log(root):
+        return [one for one in records if is_explainable(root) and _is_cause(one, records, links)]
+    if not is_failing_hardware(root, records):
+        return [root] if reading_of(root) == "hardware" else []
+    joined = [one for one in records if is_kernel_log(one) and reading_of(one) == "hardware"]
+    joined = [one for one in joined if one.name != _REMOVAL]
+    return [one for one in joined if one is root or _beside_logged(one, root)[0] == "cascade"] or [root]

@@ -9,7 +9,7 @@ from analyzer.faults.kernel_log import (
     first_of_kernel_log,
     hardware_before,
     is_kernel_log,
-    role_beside_root,
+    roles_of_kernel_log,
 )
 from analyzer.faults.sticky import is_death, is_sticky, is_victim
 from analyzer.faults.units import build_units
@@ -39,7 +39,8 @@ def assign_roles(records: Sequence[FaultRecord]) -> list[RoleDecision]:
         records: Faults in the order of inputs and lines.
 
     Returns:
-        One decision a record, in the same order. Exactly one record is root (none if there are no records).
+        One decision a record, in the same order. Exactly one record is root; none if there are no records,
+        or only messages of the kernel driver that say that nothing failed.
     """
     decisions: dict[int, RoleDecision] = {}
     roots = []
@@ -52,11 +53,11 @@ def assign_roles(records: Sequence[FaultRecord]) -> list[RoleDecision]:
         if index != first:
             decisions[index] = _other_root(records[index], records[first])
     logged = [index for index, record in enumerate(records) if is_kernel_log(record)]
-    root = first if roots or not logged else first_of_kernel_log(records, logged)
-    if roots and (cause := hardware_before(records, logged, records[first])) is not None:
-        root, decisions[first] = cause, _of_hardware(records[cause])
-    for index in logged:
-        decisions[index] = _logged(records[index], records[root], is_root=index == root, explains=bool(roots))
+    cause = first if roots else first_of_kernel_log(records, logged)
+    if roots and (failed := hardware_before(records, logged, records[first])) is not None:
+        cause, decisions[first] = failed, _of_hardware(records[failed])
+    for index, (role, reason) in roles_of_kernel_log(records, logged, cause, explains=bool(roots)).items():
+        decisions[index] = RoleDecision(role=role, reason=reason)
     return [decisions[index] for index in range(len(records))]
 
 
@@ -193,13 +194,3 @@ def _of_hardware(cause: FaultRecord) -> RoleDecision:
     """The error of a program whose GPU failed."""
     reason = f"the hardware fault at line {cause.line} ({cause.name}) made the calls of the program fail"
     return RoleDecision(role="cascade", reason=reason, after_sticky=True)
-
-
-def _logged(record: FaultRecord, root: FaultRecord, *, is_root: bool, explains: bool) -> RoleDecision:
-    """A message of the kernel driver is root where no program tells of a fault, or where the GPU failed."""
-    if is_root and explains:
-        return RoleDecision(role="root", reason="the GPU failed: what programs report is its consequence")
-    if is_root:
-        return RoleDecision(role="root", reason="first fault in the kernel log, and no program tells of one")
-    role, reason = role_beside_root(record, root)
-    return RoleDecision(role=role, reason=reason)

@@ -2,16 +2,18 @@
 
 They name GPU and process, never a kernel. Messages of one GPU, process and number within a second are one
 event; an Xid 13 has no pid and belongs to the process that the next Xid of its GPU names (observed.md 27).
+A message of hardware without a pid is about the whole GPU and stays so: several processes can use it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
 import polars as pl
 
-from analyzer.faults.xids import Xid, by_number, kind_of
+from analyzer.faults.xids import Xid, by_name, by_number, kind_of, previous_xid
 from analyzer.model import Advice, FaultRecord, Reading
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
@@ -23,8 +25,11 @@ _EVENT_NS = 10**9  # the lines of one fault are 0.5 s apart at most (observed.md
 _EVENT_LINES = 50  # where there is no clock
 _MAX_EVENTS = 500  # of a GPU, process and number; later ones are counted in the last
 _AMD_LINES = 4
+_OF_CHANNELS = frozenset({32, 43, 45, 69})  # a channel belongs to one process
 _NO_ACTION = "to 0x0 (None)"  # Xid 154: the GPU has recovered
 _LOST = "off the bus"
+_AMD_HEAD = re.compile(r"^amdgpu [0-9a-f:.]+: *(?:amdgpu: *)?")
+_BDF = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\b", re.IGNORECASE)
 _GATES = ("NVRM: Xid (", ": SXid (", "NVRM: GPU at PCI:", _LOST, " page fault (src_id:")
 _FORMS = (
     Form(rule="xid", begins=r"NVRM: Xid \("),
@@ -32,7 +37,8 @@ _FORMS = (
     Form(rule="gpu_at", begins="NVRM: GPU at PCI:"),
     Form(rule="lost", begins="NVRM: .*fallen off the bus"),
     Form(
-        rule="amd_fault", begins=r"amdgpu [0-9a-f:.]+: amdgpu: \[[a-z]+hub[^]]*\] (?:no-retry )?page fault \("
+        rule="amd_fault",
+        begins=r"amdgpu [0-9a-f:.]+: (?:amdgpu: )?\[[a-z]+hub[^]]*\] (?:no-retry )?page fault \(",
     ),
 )
 
@@ -73,12 +79,13 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
 
 def _events(seen: Sequence[Seen]) -> list[_Event]:
     """Messages that belong together, by first line; a pid that some do not have comes from the next one."""
-    open_events: dict[tuple[str, int, str, int | None], _Event] = {}
-    counts: dict[tuple[str, int, str, int | None], int] = {}
+    open_events: dict[tuple[str, int, int, str, int | None], _Event] = {}
+    counts: dict[tuple[str, int, int, str, int | None], int] = {}
     events: list[_Event] = []
     for one in seen:
         event = _event(one)
-        key = (one.rule, event.number, event.gpu, event.pid)
+        cause = previous_xid(event.text)
+        key = (one.rule, event.number, cause.number if cause else 0, event.gpu, event.pid)
         known = open_events.get(key)
         if known is not None and (_near(known, one) or counts[key] >= _MAX_EVENTS):
             known.lines.extend(one.lines)
@@ -88,7 +95,7 @@ def _events(seen: Sequence[Seen]) -> list[_Event]:
         counts[key] = counts.get(key, 0) + 1
         events.append(event)
     for at, event in enumerate(events):
-        if event.pid is None:
+        if event.pid is None and _is_of_a_process(event):
             _take_pid(event, events[at + 1 : at + 8])
     return events
 
@@ -115,6 +122,14 @@ def _near(event: _Event, one: Seen) -> bool:
     return one.time_ns - event.last_ns <= _EVENT_NS
 
 
+def _is_of_a_process(event: _Event) -> bool:
+    """Software faults and the clean-up after them; Xid 154 is about the GPU."""
+    row = by_number(event.number)
+    return event.first.rule == "xid" and (
+        row is None or row.reading == "software" or row.number in _OF_CHANNELS
+    )
+
+
 def _take_pid(event: _Event, following: Sequence[_Event]) -> None:
     """The process that the next message of the same GPU names, if it comes at once."""
     for other in following:
@@ -129,15 +144,18 @@ def _record(event: _Event) -> FaultRecord | Advice:
     if _NO_ACTION in event.text:
         return Advice(source=one.source, line=one.line, text=one.text.strip())
     switch = one.rule == "sxid"
-    row = None if switch else by_number(event.number)
-    fault = build_fault(one, NAME, _kind(event, row), "kernel_log", vendor="nvidia")
+    name = f"{'SXid' if switch else 'Xid'} {event.number}"
+    row = by_name(name)
+    kind = _kind(event, row)
+    fault = build_fault(one, NAME, kind, "kernel_log", vendor="nvidia")
     return msgspec.structs.replace(
         fault,
-        name=f"{'SXid' if switch else 'Xid'} {event.number}",
+        name=name,
         process=_process(event.pid, event.name, event.gpu),
+        device=event.gpu,
         last_line=max(event.lines),
         count=len(event.lines),
-        label=f"{row.meaning}; {row.action}" if row else None,
+        label=f"{row.meaning}; {row.action}" if row and not (switch and kind == "unknown") else None,
     )
 
 
@@ -160,8 +178,16 @@ def _lost(seen: Sequence[Seen], events: Sequence[_Event]) -> list[FaultRecord]:
     if not lost or any(event.number == 79 for event in events):
         return []
     fault = build_fault(lost[0], NAME, "device_lost", "kernel_log", vendor="nvidia")
+    named = _BDF.search(lost[0].text)
+    gpu = named.group().lower() if named else None
     return [
-        msgspec.structs.replace(fault, name="Xid 79", process="GPU", count=sum(len(o.lines) for o in lost))
+        msgspec.structs.replace(
+            fault,
+            name="Xid 79",
+            process=f"GPU {gpu}" if gpu else "GPU",
+            device=gpu,
+            count=sum(len(o.lines) for o in lost),
+        )
     ]
 
 
@@ -169,7 +195,7 @@ def _amd(one: Seen, fetch: Fetch | None) -> tuple[FaultRecord, list[int]]:
     """A page fault; the process can stand on the line itself or on the next ones."""
     pid, name, used = one.get("PID"), one.get("PROCESS"), list[int]()
     for line in fetch.after(one.line, one.process, _AMD_LINES) if fetch else ():
-        text = line.text.partition("amdgpu: ")[2].strip() or line.text.strip()
+        text = _AMD_HEAD.sub("", line.text.strip())
         rule = "amd_page" if text.startswith("in page") else "amd_process"
         fields = read_line(NAME, rule, text)
         if fields is None:
@@ -178,9 +204,12 @@ def _amd(one: Seen, fetch: Fetch | None) -> tuple[FaultRecord, list[int]]:
         if rule == "amd_process" and pid is None:
             pid, name = fields["PID"][0], fields["PROCESS"][0]
     fault = build_fault(one, NAME, "illegal_address", "kernel_log", vendor="amd")
-    process = _process(int(pid) if pid else None, name, one.get("BDF") or "")
+    gpu = one.get("BDF") or ""
+    known = int(pid) if pid and int(pid) else None  # 0 = the driver does not know it
+    last = max([*one.lines, *used])
+    process = _process(known, name, gpu)
     return msgspec.structs.replace(
-        fault, process=process, name="page fault", last_line=max([*one.lines, *used])
+        fault, process=process, device=gpu, name="page fault", last_line=last
     ), used
 
 

@@ -91,6 +91,44 @@ def test_a_pid_comes_only_from_the_same_gpu() -> None:
     assert first.process == "GPU 0000:00:06"
 
 
+def test_hardware_without_a_pid_is_about_the_whole_gpu() -> None:
+    """Whoever is named next is one of those who use it."""
+    first, second = timed(
+        [(1, f"{PCI}79, GPU has fallen off the bus."), (1.2, f"{PCI}45, pid=8, name=a, Ch 1")]
+    )
+    assert (first.process, second.process) == ("GPU 0000:00:06", "a pid=8")
+    assert (first.device, second.device) == ("0000:00:06", "0000:00:06")
+
+
+def test_a_clean_up_has_the_kind_of_the_xid_that_it_names() -> None:
+    told, bare = f"{PCI}45, pid=8, name=a, Ch 1 caused by previous Xid", f"{PCI}45, pid=8, name=a, Ch 1"
+    found = timed([(1, bare), (1.1, f"{told} 149"), (1.2, f"{told} 31"), (1.3, f"{told} 45")])
+    assert [one.kind for one in found] == ["unknown", "device_lost", "illegal_address"]
+    assert [one.count for one in found] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "process"),
+    [
+        ("109, pid=9, name=MainThrd, channel 0x0000000f, errorString CTX SWITCH TIMEOUT, Info 0x1c016", "hang_timeout", "MainThrd pid=9"),
+        ("119, pid=9, name=nvc:[driver], Timeout after 6s of waiting for RPC response from GPU1 GSP! Expected function 76 (GSP_RM_CONTROL) (0x20802a02 0x8).", "device_lost", "nvc:[driver] pid=9"),
+        ("120, GSP kernel exception: store access page fault (cause:0xf) @ pc:0xffffffff93003d42, partition:4#0", "device_lost", "GPU 0000:00:06"),
+        ("62, 223b6a66 00002100 00000000 20662342 20662ba6 20664272 2065f7ca 2063f48c", "device_lost", "GPU 0000:00:06"),
+        ("69, Class Error: ChId 003b, Class 0000c197, Offset 00001618, Data 00000004, ErrorCode 0000000d", "unknown", "GPU 0000:00:06"),
+        ("31, pid=9, name=x, Ch 00000008, intr 00000000. MMU Fault: ENGINE CE2 HUBCLIENT_CE0 faulted @ 0x7f21_11000000. Fault is of type FAULT_PTE ACCESS_TYPE_VIRT_READ", "illegal_address", "x pid=9"),
+        ("74, pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link 14(0x100000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", "device_lost", "GPU 0000:00:06"),
+        ("149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x025525c6 0x00000000 0x00000000 0x00000000)", "device_lost", "GPU 0000:00:06"),
+        ("149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000)", "device_lost", "GPU 0000:00:06"),
+        ("145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x00000001 0x00000000)", "unknown", "GPU 0000:00:06"),
+        ("154, GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)", "unknown", "GPU 0000:00:06"),
+        ("158, GPU Fatal Timeout", "device_lost", "GPU 0000:00:06"),
+    ],
+)  # fmt: skip
+def test_texts_of_newer_drivers(read: Reader, text: str, kind: str, process: str) -> None:
+    fault = the_fault(read, PCI + text)
+    assert (fault.kind, fault.process, fault.device) == (kind, process, "0000:00:06")
+
+
 def test_recovery_to_none_is_no_fault(read: Reader) -> None:
     text = f"{PCI}154, pid=1, name=a, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
     (record,) = read(WITNESS, text).records
@@ -106,7 +144,9 @@ def test_a_switch_message_is_hardware_if_it_is_fatal(read: Reader) -> None:
 def test_a_gpu_that_is_gone_without_an_xid(read: Reader) -> None:
     text = "NVRM: (PCI ID: 10de:26b5) installed in this system has\nNVRM: fallen off the bus and is not responding"
     fault = the_fault(read, text)
-    assert (fault.name, fault.line) == ("Xid 79", 2)
+    assert (fault.name, fault.line, fault.device) == ("Xid 79", 2, None)
+    named = the_fault(read, "NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.")
+    assert (named.process, named.device) == ("GPU 0000:01:00", "0000:01:00")
 
 
 @pytest.mark.parametrize(
@@ -118,6 +158,11 @@ def test_a_gpu_that_is_gone_without_an_xid(read: Reader) -> None:
             "amdgpu 0000:0b:00.0: amdgpu:  Process python pid 1796 thread python pid 1796",
             "amdgpu 0000:0b:00.0: amdgpu:   in page starting at address 0x00007febd6383000 from client 10",
         ],
+        [
+            "amdgpu 0000:0b:00.0: [gfxhub0] no-retry page fault (src_id:0 ring:208 vmid:3 pasid:32616)",
+            "amdgpu 0000:0b:00.0:  Process python pid 1796 thread python pid 1796",
+            "amdgpu 0000:0b:00.0:   in page starting at address 0x000071d331ff2000 from IH client 0x1b (UTCL2)",
+        ],
     ],
 )  # fmt: skip
 def test_page_faults_of_amd(read: Reader, lines: list[str]) -> None:
@@ -126,17 +171,23 @@ def test_page_faults_of_amd(read: Reader, lines: list[str]) -> None:
     assert fault.last_line == len(lines)
 
 
+def test_a_page_fault_whose_process_is_not_known(read: Reader) -> None:
+    """The driver's own work: it prints pid 0 and no name."""
+    text = "amdgpu 0000:03:00.0: amdgpu: [mmhub0] no-retry page fault (src_id:0 ring:0 vmid:0 pasid:0, for process  pid 0 thread  pid 0)"
+    assert the_fault(read, text).process == "GPU 0000:03:00.0"
+
+
 def test_a_message_of_the_family_that_does_not_parse_is_a_loss(read: Reader) -> None:
     (loss,) = read(WITNESS, "NVRM: Xid (PCI:zz): 31").losses
     assert loss.line == 1
 
 
 def test_the_rule_for_hardware_and_software() -> None:
-    """formats.md 3.20: these alone speak for software, those for hardware."""
+    """formats.md 3.20: these alone speak for software, those for hardware; 154 only sums up others."""
     reading = {row.number: row.reading for row in XIDS}
     assert {reading[n] for n in (13, 31, 109)} == {"software"}
-    assert {reading[n] for n in (43, 45, 69)} == {"secondary"}
-    hardware = (48, 63, 64, 74, 79, 92, 94, 95, 119, 120, 121, 140, 154, 171, 172)
+    assert {reading[n] for n in (43, 45, 69, 154)} == {"secondary"}
+    hardware = (48, 63, 64, 74, 79, 92, 94, 95, 119, 120, 121, 140, 171, 172)
     assert {reading[n] for n in hardware} == {"hardware"}
 
 

@@ -1,0 +1,164 @@
+"""When a message of the kernel driver may explain the error of a program (formats.md 3.20, 5.7)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from analyzer.faults.kernel_links import Links, bus_of
+from analyzer.faults.roles import assign_roles
+from analyzer.model import FaultRecord
+from tests.faults.records import at, fault
+
+NOON = datetime(2026, 6, 24, 12, tzinfo=UTC).timestamp()
+NOON_OF_YEAR = datetime(1970, 6, 24, 12, tzinfo=UTC).timestamp()
+GPU_A, GPU_B = "0000:3b:00", "0000:9b:00"
+
+
+def message(name: str = "Xid 48", kind: str = "ecc_error", **more: Any) -> FaultRecord:
+    """A message of a kernel log in a second input, about a whole GPU."""
+    known = {"source": 1, "site": "kernel_log", "witness": "xid", "name": name, "process": f"GPU {GPU_A}"}
+    return fault(3, kind, **{**known, "device": GPU_A, "vendor": "nvidia", **more})
+
+
+def program(**more: Any) -> FaultRecord:
+    return fault(9, **{"code": 700, **more})
+
+
+def linked(one: FaultRecord, root: FaultRecord, *others: FaultRecord) -> bool | None:
+    return Links([one, root, *others], root).of(one).linked
+
+
+def root_of(*records: FaultRecord) -> FaultRecord:
+    roles = [decision.role for decision in assign_roles(records)]
+    return records[roles.index("root")]
+
+
+def test_two_texts_in_one_analysis_are_no_link() -> None:
+    """An 8-GPU host: the card with the memory error need not be the one of the program."""
+    error, ecc = program(), message()
+    assert linked(ecc, error) is None
+    assert root_of(error, ecc) is error
+    (_, decision) = assign_roles([error, ecc])
+    assert (decision.role, decision.reason) == ("bystander", "no pid, GPU or time links it with this error")
+
+
+def test_seconds_since_the_start_of_a_machine_are_no_time_of_another_input() -> None:
+    assert linked(message(**at(9310.5, "boot")), program(**at(9311, "boot"))) is None
+
+
+def test_a_pid_is_a_link_whatever_the_gpu() -> None:
+    error = program(process="EngineCore pid=64120")
+    ecc = message(process="python3 pid=64120")
+    assert root_of(error, ecc) is ecc
+
+
+def test_a_pid_of_the_host_speaks_against_another_one() -> None:
+    ecc = message(process="python3 pid=4711", **at(NOON))
+    assert linked(ecc, program(process="EngineCore pid=64120", **at(NOON + 1))) is False
+
+
+@pytest.mark.parametrize("process", ["EngineCore pid=198", "vllm-1/EngineCore pid=64120"])
+def test_in_a_container_another_pid_proves_nothing(process: str) -> None:
+    """A small pid, or a tag of the container's runtime: the kernel log counts otherwise."""
+    ecc = message(process="VLLM::EngineCor pid=71221", **at(NOON))
+    assert linked(ecc, program(process=process)) is None
+    assert linked(ecc, program(process=process, **at(NOON + 1))) is True
+
+
+def test_a_small_pid_that_the_kernel_log_has_too_is_of_the_host() -> None:
+    own = message("Xid 43", "unknown", process="python3 pid=198", device=None)
+    other = message(process="python3 pid=199", **at(NOON))
+    assert linked(other, program(process="Worker pid=198", **at(NOON)), own) is False
+
+
+def test_a_message_with_the_programs_pid_names_its_gpu() -> None:
+    error = program(process="Worker pid=64120")
+    removed = message("Xid 45", "unknown", process="python3 pid=64120")
+    assert linked(message(), error, removed) is True
+    assert linked(message(device=GPU_B), error, removed) is False
+
+
+def test_memory_errors_kept_to_another_program_do_not_reach_this_one() -> None:
+    error = program(process="Worker pid=64120")
+    removed = message("Xid 45", "unknown", process="python3 pid=64120")
+    contained = message("Xid 94", process="other pid=64999")
+    assert linked(contained, error, removed) is False
+
+
+def test_nvlink_is_told_by_the_gpu_at_its_other_end() -> None:
+    error = program(process="Worker pid=64120", **at(NOON))
+    removed = message("Xid 45", "unknown", process="python3 pid=64120", **at(NOON))
+    assert linked(message("Xid 149", "device_lost", device=GPU_B, **at(NOON)), error, removed) is True
+
+
+def test_an_error_that_names_its_gpu_is_of_that_one_only() -> None:
+    error = program(text="CUDA error on device 00000000:3B:00.0")
+    assert linked(message(), error) is True
+    assert linked(message(device=GPU_B), error) is False
+
+
+@pytest.mark.parametrize(("passed", "expected"), [(1, True), (590, True), (-30, True), (-90, None)])
+def test_a_close_time_is_a_link_if_the_message_came_first(passed: float, expected: bool | None) -> None:
+    ecc = message(source=0, **at(NOON))
+    assert linked(ecc, program(**at(NOON + passed))) is expected
+
+
+@pytest.mark.parametrize(
+    ("passed", "expected"), [(7 * 3600 + 20, True), (7 * 3600 + 400, None), (5400, False)]
+)
+def test_whole_hours_can_be_a_zone_but_link_only_to_the_minute(passed: float, expected: bool | None) -> None:
+    assert linked(message(**at(NOON)), program(**at(NOON + passed))) is expected
+
+
+def test_a_clock_without_a_year_is_compared_with_one_that_has_it() -> None:
+    assert linked(message(**at(NOON)), program(**at(NOON_OF_YEAR + 1, "no_year"))) is True
+    assert linked(message(**at(NOON)), program(**at(NOON_OF_YEAR + 9 * 86_400, "no_year"))) is False
+    assert linked(message(**at(NOON)), program(**at(43_201, "no_date"))) is None
+
+
+def test_the_line_above_tells_when_an_error_without_a_stamp_happened() -> None:
+    error = program(above_ns=int((NOON_OF_YEAR - 1) * 1e9), above_clock="no_year")
+    assert linked(message(**at(NOON)), error) is True
+
+
+def test_an_error_between_two_messages_of_one_input_is_of_their_time() -> None:
+    """The kernel's lines and the program's were written as they came."""
+    lost = message("Xid 79", "device_lost", source=0, **at(NOON))
+    removed = fault(
+        20, "unknown", site="kernel_log", witness="xid", name="Xid 45", process="a pid=5", **at(NOON + 2)
+    )
+    assert linked(lost, program(), removed) is True
+    assert linked(lost, program()) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "number", "expected"),
+    [
+        ("ecc_error", 214, 48, True),
+        ("ecc_error", 214, 79, None),
+        ("device_lost", None, 79, True),
+        ("configuration", 100, 79, True),
+        ("unknown", 999, 79, True),
+        ("ecc_error", 220, 74, True),
+        ("illegal_address", 700, 79, None),
+    ],
+)
+def test_a_program_that_tells_of_hardware_itself_is_believed(
+    kind: str, code: int | None, number: int, expected: bool | None
+) -> None:
+    logged = "ecc_error" if number == 48 else "device_lost"
+    assert linked(message(f"Xid {number}", logged), program(kind=kind, code=code)) is expected
+
+
+@pytest.mark.parametrize("device", ["0000:3b:00", "0000:3B:00.0", "00000000:3b:00.0", "3b:00.0"])
+def test_forms_of_one_pci_address(device: str) -> None:
+    assert bus_of(device) == "3b:00"
+
+
+def test_a_leap_day_is_compared_as_well() -> None:
+    leap = datetime(2028, 2, 29, 12, tzinfo=UTC).timestamp()
+    first_of_march = datetime(1970, 3, 1, 12, tzinfo=UTC).timestamp()
+    assert linked(message(**at(leap)), program(**at(first_of_march + 1, "no_year"))) is True
