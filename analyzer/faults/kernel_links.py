@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SAME_EVENT_S = 600  # a watchdog reports ten minutes after the fault
 _LATER_S = 60  # firmware that does not answer is told after its timeout of some 45 s
 _ZONES_S = 14 * 3600 + _SAME_EVENT_S  # the largest difference between two zones
-_SHIFTED_S = 60  # whole hours fit to any time: what is left beside them has to be short
+_CLOSE_S = 60  # where whole hours or the pids differ, what is left has to be short to be a link
 _HOST_PIDS = 10_000  # a container counts its pids from 1 and seldom comes so far
 _NO_DEVICE, _NVLINK, _UNKNOWN = 100, 220, 999
 _FABRIC = frozenset({"SXid", *(f"Xid {number}" for number in (74, *range(144, 151)))})
@@ -72,11 +72,12 @@ class Links:
         if pid is not None and self._are_comparable():
             other = f"the kernel log names pid {pid}, not {min(self._pids)} (inside a container pids differ)"
             return Link(linked=False, why=other)
-        if self._is_near(record):
+        differs = pid is not None and bool(self._pids)
+        if self._is_near(record, _CLOSE_S if differs else _SAME_EVENT_S):
             return Link(linked=True, why="at the same time")
         if _is_alike(record, self._root):
             return Link(linked=True, why="the program's own error is of hardware too")
-        if pid is not None and self._pids:
+        if differs:
             told = (
                 f"pid {pid} there and {min(self._pids)} here: another process, unless it ran in a container"
             )
@@ -120,13 +121,13 @@ class Links:
         apart = abs(passed)
         return (_rest(apart) if self._can_shift(record, apart) else apart) > _SAME_EVENT_S
 
-    def _is_near(self, record: FaultRecord) -> bool:
+    def _is_near(self, record: FaultRecord, within_s: float) -> bool:
         """Close enough to be a link: the error follows the message, or comes just before it."""
         passed = self._passed(record)
         if passed is None:
             return False
-        shifted = self._can_shift(record, abs(passed)) and _rest(abs(passed)) <= _SHIFTED_S
-        return -_LATER_S <= passed <= _SAME_EVENT_S or shifted
+        shifted = self._can_shift(record, abs(passed)) and _rest(abs(passed)) <= _CLOSE_S
+        return -_LATER_S <= passed <= within_s or shifted
 
     def _can_shift(self, record: FaultRecord, apart: float) -> bool:
         return record.source != self._root.source and apart <= _ZONES_S

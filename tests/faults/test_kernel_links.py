@@ -66,6 +66,7 @@ def test_in_a_container_another_pid_proves_nothing(process: str) -> None:
     ecc = message(process="VLLM::EngineCor pid=71221", **at(NOON))
     assert linked(ecc, program(process=process)) is None
     assert linked(ecc, program(process=process, **at(NOON + 1))) is True
+    assert linked(ecc, program(process=process, **at(NOON + 300))) is None
 
 
 def test_a_small_pid_that_the_kernel_log_has_too_is_of_the_host() -> None:
