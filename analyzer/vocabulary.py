@@ -44,9 +44,22 @@ class _ValueMeta(StructMeta):
     """Makes every subclass of ``Value`` frozen and keyword-only, also in the eyes of type checkers."""
 
     def __new__(  # noqa: PYI034 (mypy allows no Self in a metaclass)
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, object]
+        mcs,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, object],
+        *,
+        forbid_unknown_fields: bool = False,  # of what people write by hand
     ) -> _ValueMeta:
-        return super().__new__(mcs, name, bases, namespace, frozen=True, kw_only=True)
+        return super().__new__(
+            mcs,
+            name,
+            bases,
+            namespace,
+            frozen=True,
+            kw_only=True,
+            forbid_unknown_fields=forbid_unknown_fields,
+        )
 
 
 class Value(msgspec.Struct, metaclass=_ValueMeta):

@@ -21,6 +21,7 @@ from analyzer.cli.replay_options import (
     ReproFile,
     SavePlan,
     UserOps,
+    each_once,
     spare_inputs,
 )
 from analyzer.cli.ring import RING
@@ -132,6 +133,11 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     read += [one for one in (profile, again.user_ops) if one is not None]
     spare_inputs([*read, *([plan] if plan else [])], [*wanted.paths, timeline_csv, timeline_parquet, repro])
     spare_inputs(read, [save_plan])
+    each_once([*wanted.paths, timeline_csv, timeline_parquet, repro, save_plan])
+    if redact and not wanted.paths and not quiet:
+        typer.echo(
+            "trace-analyze: --redact is for the files of --report: what is printed is not redacted", err=True
+        )
     if not logs:
         if timeline or wanted.any():
             raise UsageError("give the log for --timeline and files: they are made of its lines")

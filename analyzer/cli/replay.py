@@ -86,7 +86,7 @@ def with_replay(result: Result, report: ReplayReport, *, own: bool = True) -> Re
         report = msgspec.structs.replace(report, verdict="confirmed_other_op", statement=told)
     is_proven = conclusion.suspect is not None and conclusion.confidence == "proven"
     if own and report.verdict == "confirmed" and not is_proven:
-        statement = f"Confirmed by replay: {report.statement}. {conclusion.statement}"
+        statement = f"A replay shows it: {report.statement}. {conclusion.statement}"
         conclusion = msgspec.structs.replace(conclusion, confidence="confirmed", statement=statement)
     return msgspec.structs.replace(result, conclusion=conclusion, replay=report)
 

@@ -67,6 +67,21 @@ def spare_inputs(given: Iterable[str | Path], written: Iterable[Path | None]) ->
             raise UsageError(f"{path}: is read by this call; write to another file")
 
 
+def each_once(written: Iterable[Path | None]) -> None:
+    """Refuse to write two outputs to one file: the second would replace the first.
+
+    Raises:
+        UsageError: A path is given twice.
+    """
+    seen = set[Path]()
+    for path in written:
+        if path is None:
+            continue
+        if path.resolve() in seen:
+            raise UsageError(f"{path}: is given for two outputs; write each to a file of its own")
+        seen.add(path.resolve())
+
+
 class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):
     """What a replay is asked for. ``program``: what stood after ``--``. The rest is of an op replay."""
 

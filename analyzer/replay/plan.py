@@ -22,7 +22,7 @@ Executor = Literal["torch", "max", "user"]
 Material = Literal["capture", "aoti_dump", "flashinfer_dump", "printed_values", "types"]
 
 
-class PlanTensor(Value):
+class PlanTensor(Value, forbid_unknown_fields=True):
     """A tensor to be made before the launch.
 
     ``dtype``: torch's word without ``torch.`` (``float32``, ``int64``, ``bfloat16``, ``bool``).
@@ -50,7 +50,7 @@ class PlanTensor(Value):
     extent: int | None = None
 
 
-class PlanArgument(Value):
+class PlanArgument(Value, forbid_unknown_fields=True):
     """One argument by the op's own name (``self``, ``index``; ``arg0`` where it has none).
 
     One of: ``tensor``, ``tensors`` (a list; null entries stay null), ``value`` (number, text, list or
@@ -65,7 +65,7 @@ class PlanArgument(Value):
     text: str | None = None
 
 
-class PlanOp(Value):
+class PlanOp(Value, forbid_unknown_fields=True):
     """One launch of the window.
 
     ``number``: its place in the plan, from 0, and its name in the journal. ``name``: as in the log.
@@ -112,7 +112,7 @@ class PlanOp(Value):
         return max((one.fidelity for one in whole), key=order.index, default="recorded")
 
 
-class Plan(Value):
+class Plan(Value, forbid_unknown_fields=True):
     """The ops of the window that are executed again, in launch order.
 
     ``log``: the input it came from. ``material``: what the inputs come from. ``notes``: what was left
@@ -134,7 +134,8 @@ def read_plan(path: Path) -> Plan:
     """Read a plan, as written or as edited.
 
     Raises:
-        ReplaySetupError: It is missing, no plan, or of another version.
+        ReplaySetupError: It is missing, no plan, of another version, or an input comes from an op that is
+            not above its own.
     """
     try:
         plan = msgspec.json.decode(path.read_bytes(), type=Plan)
@@ -147,9 +148,15 @@ def read_plan(path: Path) -> Plan:
     numbers = [op.number for op in plan.ops]
     if numbers != list(range(len(numbers))):
         raise ReplaySetupError(f"{path}: the ops must be numbered 0, 1, 2, ... in their order")
+    for op in plan.ops:
+        for tensor in op.tensors():
+            if tensor.from_op is not None and not 0 <= tensor.from_op < op.number:
+                raise ReplaySetupError(
+                    f"{path}: op {op.number} takes an input from op {tensor.from_op}, which is not above it"
+                )
     return plan
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Write a plan as indented JSON; what is at its default is left out."""
+    """Write a plan as indented JSON with all its fields, so that each can be edited."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n")

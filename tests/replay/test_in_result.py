@@ -52,7 +52,7 @@ def test_the_same_failure_at_the_op_confirms_it() -> None:
     made = report(kind="illegal_address", error="CUDA error: x", log_kind="illegal_address")
     result = with_replay(failing_log(), made)
     assert result.conclusion.confidence == "confirmed"
-    assert result.conclusion.statement.startswith("Confirmed by replay: failed twice")
+    assert result.conclusion.statement.startswith("A replay shows it: failed twice")
 
 
 @pytest.mark.parametrize(

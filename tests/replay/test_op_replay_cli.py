@@ -145,6 +145,19 @@ def test_the_log_is_never_written_over(tmp_path: Path) -> None:
     assert log.read_bytes() == NO_OPS.read_bytes()
 
 
+def test_two_outputs_need_two_files(tmp_path: Path) -> None:
+    (tmp_path / "serve.log").write_bytes(NO_OPS.read_bytes())
+    code, _, err = cli(tmp_path, "serve.log", "--report", "a.md", "--timeline-csv", "./a.md")
+    assert (code, "is given for two outputs" in err) == (2, True), err
+    assert not (tmp_path / "a.md").exists()
+
+
+def test_redaction_without_a_report_is_told_to_do_nothing(tmp_path: Path) -> None:
+    (tmp_path / "serve.log").write_bytes(NO_OPS.read_bytes())
+    code, _, err = cli(tmp_path, "serve.log", "--redact")
+    assert (code, "what is printed is not redacted" in err) == (0, True), err
+
+
 def test_a_program_of_the_users_is_not_replaced_by_a_repro(tmp_path: Path) -> None:
     serve = tmp_path / "serve.py"
     serve.write_text("import torch\n")

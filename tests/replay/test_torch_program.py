@@ -16,6 +16,7 @@ from tests.replay import children
 from tests.replay.results import log
 
 PROGRAMS = Path(__file__).parent / "programs"
+HANG_S = 10.0  # waited out twice; several times what the import of torch takes
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +76,7 @@ def test_a_process_that_dies_inside_an_op_is_named_from_the_journal(tmp_path: Pa
 
 
 def test_a_hang_names_the_op_that_does_not_end(tmp_path: Path) -> None:
-    report = replay(tmp_path, "torch_more.py", "sleeps", deadline_s=20.0)
+    report = replay(tmp_path, "torch_more.py", "sleeps", deadline_s=HANG_S)
     assert report.verdict == "hang", report.statement
     assert report.op is not None
     assert report.op.name == "tests::sleeps"
@@ -94,7 +95,7 @@ def test_an_error_that_the_program_handles_is_no_failure(tmp_path: Path) -> None
 
 
 def test_a_server_that_waits_for_work_at_the_deadline_does_not_hang(tmp_path: Path) -> None:
-    report = replay(tmp_path, "torch_more.py", "serve", deadline_s=20.0)
+    report = replay(tmp_path, "torch_more.py", "serve", deadline_s=HANG_S)
     assert report.verdict == "not_reproduced", report.statement
     assert "waiting for work" in report.statement
 

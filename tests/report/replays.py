@@ -81,7 +81,7 @@ def of_program() -> s.Result:
         confidence="confirmed",
         cause_class="software",
         suspect=None,
-        statement="Confirmed by replay: aten::embedding in step 7 failed in 2 of 2 attempts.",
+        statement="A replay shows it: aten::embedding in step 7 failed in 2 of 2 attempts.",
     )
     return results.result(faults=[root], conclusion=told, replay=done)
 

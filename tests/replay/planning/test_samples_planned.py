@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
-from analyzer.pipeline import open_analysis
-from analyzer.replay.plan import Plan, PlanOp, read_plan, write_plan
-from analyzer.replay.planning import build_plan
+from analyzer.replay.plan import PlanOp, read_plan, write_plan
 from analyzer.scoreboard import Case
-from tests.samples import cases
-
-
-def plan_of_case(case: Case) -> Plan:
-    with (
-        chdir(case.folder),
-        open_analysis(list(case.inputs), case.analysis_options(Path())) as analysis,
-    ):
-        return build_plan(analysis)
+from tests.samples import cases, opened
 
 
 def check(op: PlanOp) -> None:
@@ -36,7 +25,7 @@ def check(op: PlanOp) -> None:
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_every_op_of_a_sample_has_a_call_or_a_reason(case: Case, tmp_path: Path) -> None:
-    plan = plan_of_case(case)
+    plan = opened(case.name).plan
     assert plan.ops or plan.notes
     for number, op in enumerate(plan.ops):
         assert op.number == number

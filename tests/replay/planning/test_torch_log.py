@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analyzer.errors import ReplaySetupError
 from analyzer.model import OpDetail, OpFacts
 from analyzer.replay.plan import PlanOp, PlanTensor, read_plan, write_plan
 from analyzer.replay.planning import with_user_ops
@@ -153,6 +154,22 @@ def test_a_plan_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     plan = whole_plan(LOG)
     write_plan(plan, tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json") == plan
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "why"),
+    [
+        ('"step":', '"stepp":', "unknown field `stepp`"),
+        ('"from_op": null', '"from_op": 40', "takes an input from op 40, which is not above it"),
+        ('"version": "1"', '"version": "7"', "plan version 7"),
+    ],
+)
+def test_an_edited_plan_that_makes_no_sense_is_refused(tmp_path: Path, was: str, now: str, why: str) -> None:
+    path = tmp_path / "plan.json"
+    write_plan(whole_plan(LOG), path)
+    path.write_text(path.read_text().replace(was, now, 1))
+    with pytest.raises(ReplaySetupError, match=why):
+        read_plan(path)
 
 
 _KEYS = st.sampled_from(
