@@ -11,10 +11,12 @@ from typing import Final
 import polars as pl
 
 from analyzer.ingest.envelope_clock import clock_updates
+from analyzer.ingest.envelope_json import JSON_RECORDS
 from analyzer.ingest.envelope_layers import LAUNCHER, TRANSPORT, Layer
 from analyzer.ingest.envelope_loggers import LOGGER
+from analyzer.ingest.envelope_stamps import BEFORE_LOGGERS, STAMPS
 
-LAYERS: Final[tuple[Layer, ...]] = TRANSPORT + LAUNCHER + LOGGER
+LAYERS: Final[tuple[Layer, ...]] = TRANSPORT + LAUNCHER + BEFORE_LOGGERS + LOGGER + JSON_RECORDS + STAMPS
 MAX_ROUNDS = 8  # real lines carry 3 or 4 layers (formats.md 6)
 PREFIX_CHARACTERS = 2048  # the longest prefixes are doubled process tags, some 200
 
@@ -265,19 +267,28 @@ def _cut(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _take(layer: Layer, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Rows that ``layer`` fits, without it and with what it says, and the others as they were."""
-    hit, left = _split(rows, pl.col("text").str.contains(f"^{layer.gate}"))
+    mask = pl.col("text").str.contains(f"^{layer.gate}")
+    if layer.unless is not None:
+        mask &= ~pl.col("text").str.contains(f"^(?:{layer.unless})")
+    hit, left = _split(rows, mask)
     if hit.is_empty():
         return hit, left
-    groups = _head(hit.get_column("text"), layer).str.extract_groups(layer.pattern).struct.unnest()
+    groups = _groups(layer, hit.get_column("text"))
     both = hit.hstack(groups.rename({name: f"@{name}" for name in groups.columns}))
     fits, misses = _split(both, pl.col("@msg" if layer.is_record else "@prefix").is_not_null())
     if fits.is_empty():
         return hit.clear(), rows
-    if layer.is_record:
+    if layer.is_record and layer.read is None:
         escaped = [fits.get_column(f"@{name}") for name in groups.columns if name in {"msg", "more"}]
         fits = fits.with_columns(_unescape(text).str.strip_suffix("\n") for text in escaped)
     taken = fits.with_columns(_updates(layer, set(groups.columns))).select(hit.columns)
     return taken, pl.concat([left, misses.select(hit.columns)])
+
+
+def _groups(layer: Layer, text: pl.Series) -> pl.DataFrame:
+    if layer.read is not None:
+        return layer.read(text)
+    return _head(text, layer).str.extract_groups(layer.pattern).struct.unnest()
 
 
 def _head(text: pl.Series, layer: Layer) -> pl.Series:

@@ -6,8 +6,11 @@ A layer is recognised by the shape of its text, never by a version. All patterns
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+import polars as pl
 
 KeyRole = Literal["container", "task", "fallback"]
 
@@ -29,6 +32,9 @@ class Layer:
             ``y yy mo mon d H M S frac zone`` a clock (which kind follows from which are there), ``unix`` and
             ``ms`` epoch seconds and milliseconds, ``boot`` seconds since boot, ``level``, ``stream``,
             ``pid``, ``rank``, ``key`` the process key.
+        unless: Matched at the start: what passes the gate and is something else all the same.
+        read: Takes the place of ``pattern`` where the order of fields is free: gives a frame with the groups
+            as columns, ``msg`` among them, its escapes resolved.
         key_role: ``container``: joined outermost first. ``task``: names one process; the innermost wins.
             ``fallback``: stands only on some lines of a process, so it counts where no task is known.
     """
@@ -36,13 +42,15 @@ class Layer:
     name: str
     opens: tuple[str, ...]
     gate: str
-    pattern: str
+    pattern: str = ""
+    unless: str | None = None
+    read: Callable[[pl.Series], pl.DataFrame] | None = None
     key_role: KeyRole | None = None
 
     @property
     def is_record(self) -> bool:
-        """The message is an escaped string inside the line, not what follows a prefix."""
-        return "(?P<msg>" in self.pattern
+        """The message is a string inside the line, not what follows a prefix."""
+        return self.read is not None or "(?P<msg>" in self.pattern
 
 
 MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
@@ -62,6 +70,11 @@ STRING = r'(?:[^"\\]|\\.)*'
 SPANS = r"(?:(?:[a-z0-9_]+:)*[a-z0-9_]+\{[^}]*\}(?::[a-z0-9_]+(?:\{[^}]*\})?)*: |[a-z]+-[a-z]+: )?"
 CRATE = "[a-z_][a-z0-9_]*(?:::[A-Za-z0-9_]+)*: "
 UNIT = r"[A-Za-z0-9_@./()\\\-]+"
+_SYSLOG_GATE = f"(?:{MONTH}) [ 0-3][0-9] [0-9]"
+_SYSLOG = rf"{MON} {PADDED_D} {TIME}(?:\.{FRAC})? "
+_HOST = r"[A-Za-z0-9_.\-]+"
+_HOST_NO_WORD = r"[A-Za-z0-9_.\-]*[0-9.\-][A-Za-z0-9_.\-]*"
+_MESSAGE_WORDS = "errors?|fail(?:ed|ure)|warning|info|debug|died|exited|exception|loss|took|time|version"
 TAG_NAME = r"[A-Za-z_][A-Za-z0-9_.:<>\-]*"
 PLACES = "(?: (?:DP|PP|TP|EP)[0-9]+)*"  # vLLM before 0.11 set them apart by blanks
 TAG = rf"{SGR}\({TAG_NAME}{PLACES}(?: rank=[0-9]+)? pid=[0-9]+(?:, ip=[^)]*)?\){SGR}"
@@ -114,14 +127,34 @@ TRANSPORT: tuple[Layer, ...] = (
         gate=ISO_GATE,
         pattern=prefix(rf"{DAY}T{TIME}(?:[.,]{FRAC})?{ZONE}(?: |$)"),
     ),
+    # The beginning of these is all that moreutils' ts prints, so the words behind it decide what is a unit. A
+    # pid of two digits makes one. Without a pid, or with the small one that an index looks like
+    # (`tensor input_handles[0]: unmatched dtype`), it takes a unit that prints so, or a host whose name is
+    # no word (`CUDA error: x` is a message).
     Layer(
         name="syslog",
         opens=(LETTER,),
-        gate=f"(?:{MONTH}) [ 0-3][0-9] [0-9]",
+        gate=_SYSLOG_GATE,
+        pattern=prefix(rf"{_SYSLOG}(?:{_HOST} )?(?P<key>{UNIT}\[(?P<pid>[0-9]{{2,}})\]):(?: |$)"),
+        key_role="container",
+    ),
+    Layer(
+        name="syslog",
+        opens=(LETTER,),
+        gate=_SYSLOG_GATE,
         pattern=prefix(
-            rf"{MON} {PADDED_D} {TIME}(?:\.{FRAC})? (?:[A-Za-z0-9_.\-]+ )?"
-            rf"(?P<key>{UNIT}(?:\[(?P<pid>[0-9]+)\])?):(?: |$)"
+            rf"{_SYSLOG}(?:{_HOST} )?(?P<key>(?:kernel|systemd[a-z\-]*)(?:\[(?P<pid>[0-9]+)\])?):(?: |$)"
         ),
+        key_role="container",
+    ),
+    Layer(
+        name="syslog",
+        opens=(LETTER,),
+        gate=_SYSLOG_GATE,
+        pattern=prefix(
+            rf"{_SYSLOG}{_HOST_NO_WORD} (?P<key>[a-z][a-z0-9_@./\-]*(?:\[(?P<pid>[0-9]+)\])?):(?: |$)"
+        ),
+        unless=rf"{_SYSLOG_GATE}[^ ]* [^ ]+ (?:{_MESSAGE_WORDS}):",
         key_role="container",
     ),
     Layer(

@@ -168,7 +168,7 @@ _LOGGERS_BRACKET: tuple[Layer, ...] = (
         key_role="fallback",
     ),
     Layer(
-        name="sglang",  # old; a bare [10:00:00] is not stripped
+        name="sglang",  # old
         opens=(BRACKET,),
         gate=r"\[[0-9]{2}:[0-9]{2}:[0-9]{2} [A-Z]{2}",
         pattern=prefix(rf"\[{TIME}{_SGL_KEY}\](?: |$)"),
@@ -227,7 +227,7 @@ _LOGGERS_BRACKET: tuple[Layer, ...] = (
         ),
     ),
     Layer(
-        name="coredump_clock",  # nothing else prints a bare clock that is known to be one
+        name="coredump_clock",  # its own name: it tells which program stamped
         opens=(BRACKET,),
         gate=r"\[[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+\] coredump:",
         pattern=prefix(rf"\[{TIME}\.{FRAC}\] ") + "coredump:",
@@ -235,6 +235,8 @@ _LOGGERS_BRACKET: tuple[Layer, ...] = (
 )
 
 _BETWEEN = r'(?:"[A-Za-z_]+": ?(?:"(?:[^"\\]|\\.)*"|[^",{}]*), ?)*?'  # fields that we do not read
+# Fields that MAX and TGI do not have, or not there: the layer that takes fields in any order reads them.
+_FOREIGN = r'\{[^{]*"(?:exception|exc_text|stack[a-z_]*|asctime|time|ts|error|err)" ?: ?["0-9{]'
 _LOGGERS_JSON: tuple[Layer, ...] = (
     Layer(
         name="max_json",
@@ -245,6 +247,7 @@ _LOGGERS_JSON: tuple[Layer, ...] = (
             rf'(?:, ?{_BETWEEN}"exc_info": ?"(?P<more>{STRING})")?'
             rf'(?:, ?{_BETWEEN}"timestamp": ?"{DAY}[T ]{TIME}(?:[.,]{FRAC})?{ZONE}?")?(?:,.*)?\}}\s*$'
         ),
+        unless=rf'{_FOREIGN}|\{{[^{{]*"exc_info": ?".*"message": ?"',
     ),
     Layer(
         name="tgi_json",
@@ -255,6 +258,7 @@ _LOGGERS_JSON: tuple[Layer, ...] = (
             rf'(?:"fields": ?\{{)?{_BETWEEN}"message": ?"(?P<msg>{STRING})"'
             r'(?:.*?"rank": ?(?P<rank>[0-9]+))?.*\}\s*$'
         ),
+        unless=rf'{_FOREIGN}|\{{[^{{]*"exc_info": ?"',
     ),
 )
 

@@ -14,6 +14,7 @@ from analyzer.ingest.envelope import LAYERS, LINES_SCHEMA, strip
 from tests.ingest.envelope_carrier_cases import CARRIERS
 from tests.ingest.envelope_clocks import NOV_18, Case, epoch, no_year
 from tests.ingest.envelope_logger_cases import LOGGERS
+from tests.ingest.envelope_stamp_cases import STAMPED, UNSTAMPED
 
 
 def strip_texts(*raw: str) -> pl.DataFrame:
@@ -87,6 +88,8 @@ STACKS: list[Case] = [
     ),
 ]
 
+CASES = [*CARRIERS, *LOGGERS, *STAMPED, *STACKS]
+
 # Text that a witness reads, and text that no logger printed.
 NEVER = [
     "[OP] LAUNCH Epilogue(matmul, silu, operandIndices=[0]) [id=1] ",
@@ -111,7 +114,6 @@ NEVER = [
     "[ 0.1234] ",
     "[ 0.123456, 0.5]",
     "[0] a",
-    "[10:00:00] nothing known",
     "[1784] line number of a viewer",
     "name  | a table",
     "2026-05-07 | a table",
@@ -122,10 +124,11 @@ NEVER = [
     ":3:rocvirtual.cpp           :3598: 7537580273765 us: [pid:1 tid: 0x7f]",
     "",
     "   ",
+    *UNSTAMPED,
 ]
 
 
-@pytest.mark.parametrize(("raw", "text", "envelope", "known"), [*CARRIERS, *LOGGERS, *STACKS])
+@pytest.mark.parametrize(("raw", "text", "envelope", "known"), CASES)
 def test_layers_come_off_and_say_what_they_know(
     raw: str, text: str, envelope: str, known: dict[str, Any]
 ) -> None:
@@ -136,7 +139,7 @@ def test_layers_come_off_and_say_what_they_know(
 
 def test_every_layer_has_two_samples() -> None:
     """A layer without samples rots: each name stands in the envelope of two cases or more."""
-    shown = [name for case in [*CARRIERS, *LOGGERS, *STACKS] for name in case[2].split("+")]
+    shown = [name for case in CASES for name in case[2].split("+")]
     single = {"max_file", "tgi_json", "tensorrt_llm", "coredump_clock", "crashpad", "loguru"}
     assert {layer.name for layer in LAYERS} == set(shown)
     assert {name for name in shown if shown.count(name) < 2} <= single
@@ -287,7 +290,7 @@ ODD = st.one_of(
     st.text('\r\n\x00\x1b[]()0123456789:;m{}"\\ TZ-.,|IEWF', max_size=40),
     st.builds(
         lambda case, cut, tail: case[0][: cut % (len(case[0]) + 1)] + tail,
-        st.sampled_from([*CARRIERS, *LOGGERS, *STACKS]),
+        st.sampled_from(CASES),
         st.integers(0, 200),
         st.text(max_size=8),
     ),
