@@ -18,6 +18,7 @@ MARKS: tuple[tuple[str, Printer], ...] = (
     (" out of memory. Tried to allocate ", "torch"),
     ("Out of memory allocating ", "cupy"),
     ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate ", "xla"),
+    ("RESOURCE_EXHAUSTED: Out of memory allocating ", "xla"),
     ("Malloc failed: out of memory", "ggml"),
     ("Failed to CUDA ", "nccl"),
     ("No available memory for the cache blocks", "vllm"),
@@ -27,6 +28,8 @@ MARKS: tuple[tuple[str, Printer], ...] = (
     ("oom-kill:constraint=", "killed"),
 )
 _OF_CONTAINER = ("Memory cgroup", "CONSTRAINT_MEMCG")
+OF_CONTAINER = "memory of the host, not of the GPU: its container's limit was reached"
+OF_HOST = "memory of the host, not of the GPU: the whole host was short of it"
 _UNITS = {"bytes": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _ADVICE = (" If reserved ", " See documentation", "  See documentation", "If reserved but")
 _RAISE = " raise "
@@ -66,8 +69,9 @@ class OomText(Value):
         return "; ".join(part for part in (self._why(), self._who()) if part)
 
     def _why(self) -> str:
-        if self.printer == "killed" and any(word in self.text for word in _OF_CONTAINER):
-            return "its container's limit was reached, not the memory of the host"
+        if self.printer == "killed":
+            limited = any(word in self.text for word in _OF_CONTAINER)
+            return OF_CONTAINER if limited else OF_HOST
         if self.requested is None:
             return ""
         asked = f"{show(self.requested)} asked for ({self.requested} bytes)"

@@ -7,8 +7,17 @@ from analyzer.schema import NextStep
 from analyzer.suspects.torch_steps import COMMAND
 
 _XLA_MEMORY = "RESOURCE_EXHAUSTED"
-_KILLS = ("Killed process", "Kill process", "oom-kill:")  # the kernel's own words
-_CONTAINER = ("Memory cgroup", "CONSTRAINT_MEMCG")
+_OF_HOST = "memory of the host"  # in the text of all who tell of a kill for it (parse.oom_text)
+_LIMITED = "limit"
+# Words of who told it, and how its limit is looked up there.
+_LIMITS = (
+    ('"OOMKilled"', "docker inspect -f '{{.HostConfig.Memory}}' <container>; docker stats --no-stream"),
+    ("container oom", "docker inspect -f '{{.HostConfig.Memory}}' <container>; docker stats --no-stream"),
+    ("OOMKilled", "kubectl describe pod <pod> | grep -A 3 Limits; kubectl top pod <pod> --containers"),
+    ("srun: error", "sacct -j <job> -o JobID,ReqMem,MaxRSS,State"),
+    ("Detected ", "sacct -j <job> -o JobID,ReqMem,MaxRSS,State"),
+    (".service", "systemctl show <unit> -p MemoryMax,MemoryPeak"),
+)
 _EXCEPTION = "python_traceback"
 _GROUP = "/sys/fs/cgroup/memory"
 _VERSIONS = 'nvidia-smi; python -c "import torch; print(torch.__version__, torch.version.cuda)"'
@@ -23,6 +32,11 @@ def host_steps(fault: FaultRecord) -> list[NextStep]:
         return [NextStep(command=_VERSIONS, why="driver beside what the build was made for")]
     if fault.witness == "ray" and fault.kind == "peer_lost":
         return _for_actor(fault.pid)
+    if fault.witness == "kubernetes":
+        why = (
+            "what the container printed before it ended: kubectl logs without it shows the one that runs now"
+        )
+        return [NextStep(command="kubectl logs <pod> -c <container> --previous", why=why)]
     if fault.witness == "torchrun":
         return _for_rank(fault.rank)
     if fault.witness == _EXCEPTION and fault.kind == "unknown" and fault.site == "host":
@@ -44,21 +58,24 @@ def _for_memory(text: str) -> list[NextStep]:
                 "another process holds the rest",
             ),
         ]
-    if not any(word in text for word in _KILLS):
-        return []
-    if any(word in text for word in _CONTAINER):
-        return [
-            NextStep(
-                command=f"cat {_GROUP}.max {_GROUP}.peak {_GROUP}.events",
-                why="inside the container: its limit, the most it used, and how often it was killed",
-            )
-        ]
-    return [
-        NextStep(
-            command="free -h; ps -eo pid,rss,args --sort=-rss | head",
-            why="while it runs: how much the host has and who holds it (weights pass through host memory)",
-        )
-    ]
+    told, host, why = text.rpartition(_OF_HOST)
+    return _for_host_memory(told, limited=_LIMITED in why) if host else []
+
+
+def _for_host_memory(told: str, *, limited: bool) -> list[NextStep]:
+    """Memory of the host: a GPU that is full kills nobody."""
+    if not limited:
+        why = "while it runs: how much the host has and who holds it (weights pass through host memory)"
+        return [NextStep(command="free -h; ps -eo pid,rss,args --sort=-rss | head", why=why)]
+    inside = NextStep(
+        command=f"cat {_GROUP}.max {_GROUP}.peak {_GROUP}.events",
+        why="inside the container: its limit of host memory, the most it used, and how often it was killed",
+    )
+    command = next((command for word, command in _LIMITS if word in told), None)
+    if command is None:
+        return [inside]
+    why = "the limit of host memory (not of the GPU) beside what was used; weights pass through host memory"
+    return [NextStep(command=command, why=why)]
 
 
 def _for_actor(pid: int | None) -> list[NextStep]:

@@ -34,6 +34,9 @@ _WORDS = (
 )
 _PHRASES = "exit code|exitcode|exit status|exited with code|exited with status|Exit Code"
 _FORMS = (
+    Form(
+        rule="others", begins=r"srun: error: |Exit Code:\s+-?[0-9]+[\s|\x{2502}]*$"
+    ),  # supervisors, kubernetes
     Form(rule="fatal", begins=r"Fatal Python error: "),
     Form(rule="thread", begins=r"(?:Current thread|Thread) 0x[0-9a-fA-F]+ |Stack \(most recent call first\)"),
     Form(rule="modules", begins=r"Extension modules: "),
@@ -59,8 +62,10 @@ _FORMS = (
     Form(rule="recorded", begins=r"^\[RECORD\] EXIT "),  # the trailer of trace-analyze record
     Form(rule="exit", begins=rf"^.*?(?:{_PHRASES})[ :=(']*(?:0x[0-9a-fA-F]|-?[0-9])"),
 )
+_WORD = 0xFFFFFFFF  # Python prints the same codes as negative numbers
 _WINDOWS: dict[str, FaultKind] = {"0xc0000005": "host_segfault", "0xc0000409": "host_abort"}
-_LAUNCHERS = ("local_rank", "(pid:", " died, exit code:")  # torchrun and vLLM: their own witnesses read these
+# torchrun, vLLM and SGLang: their own witnesses read these.
+_LAUNCHERS = ("local_rank", "(pid:", " died, exit code:", ") crashed with exit code ")
 _ALIASES = {
     "iot instruction": "aborted",  # SIGIOT is SIGABRT
     "illegal hardware instruction": "illegal instruction",
@@ -193,10 +198,10 @@ def _exit(seen: Seen) -> Sequence[Record]:
     status = (seen.get("STATUS") or "").lower()
     if any(word in seen.text for word in _LAUNCHERS) or _is_about(seen):
         return []
-    if status.startswith("0x"):
-        kind = _WINDOWS.get(status)
-        return [] if kind is None else [build_fault(seen, NAME, kind, "host", name=status)]
-    signal = signal_of_exit(int(status))
+    number = int(status, 0)
+    if (kind := _WINDOWS.get(hex(number & _WORD))) is not None:
+        return [build_fault(seen, NAME, kind, "host", name=hex(number & _WORD))]
+    signal = signal_of_exit(number)
     if signal is None:
         return []
     return [msgspec.structs.replace(death(seen, NAME, signal), relayed=True)]
@@ -224,6 +229,7 @@ _BUILDS = {
     "recorded": _recorded,
     "exit": _exit,
     "handler": _nothing,
+    "others": _nothing,
 }
 WITNESS = Witness(
     name=NAME,

@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Reading, Record
+from analyzer.parse.oom_text import OF_HOST
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault
 from analyzer.witnesses.server_lines import death, read_server, relayed, signal_named
@@ -64,7 +65,8 @@ def _task(seen: Seen) -> Sequence[Record]:
 
 
 def _lost(seen: Seen) -> Sequence[Record]:
-    return [relayed(seen, NAME, "peer_lost")]
+    fault = relayed(seen, NAME, "peer_lost")
+    return [msgspec.structs.replace(fault, pid=seen.number("PID") or fault.pid)]
 
 
 def _dead(seen: Seen) -> Sequence[Record]:  # noqa: ARG001  (told by the line above)
@@ -75,7 +77,8 @@ def _memory(seen: Seen) -> Sequence[Record]:
     """Ray's own monitor kills a worker before the kernel does."""
     if _FINE in seen.text:
         return []
-    return [build_fault(seen, NAME, "out_of_memory", "host")]
+    fault = build_fault(seen, NAME, "out_of_memory", "host")
+    return [msgspec.structs.replace(fault, text=f"{fault.text} ({OF_HOST})")]
 
 
 def _signal(seen: Seen) -> Sequence[Record]:

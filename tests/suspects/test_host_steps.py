@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from analyzer.parse.oom_text import OF_CONTAINER, OF_HOST
 from analyzer.schema import Modes
 from analyzer.suspects.next_steps import next_steps
 from tests.faults.records import fault
@@ -28,9 +29,9 @@ def test_the_log_of_a_dead_actor_is_named_by_its_pid() -> None:
     ("text", "words"),
     [
         ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 5 bytes.", "--xla_dump_to="),
-        (KILLED, "ps -eo pid,rss"),
-        (f"Memory cgroup out of memory: {KILLED[15:]}", "/sys/fs/cgroup/memory.max"),
-        ("oom-kill:constraint=CONSTRAINT_MEMCG,task=python3,pid=42,uid=0", "/sys/fs/cgroup/memory.max"),
+        (f"{KILLED} ({OF_HOST})", "ps -eo pid,rss"),
+        (f"Memory cgroup out of memory: {KILLED[15:]} ({OF_CONTAINER})", "/sys/fs/cgroup/memory.max"),
+        (f"oom-kill:constraint=CONSTRAINT_MEMCG,task=python3,pid=42 ({OF_CONTAINER})", "memory.max"),
     ],
 )
 def test_who_ran_out_of_memory_decides_what_to_look_at(text: str, words: str) -> None:

@@ -165,7 +165,10 @@ CHOSEN = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/a,task
     [
         ("Memory cgroup out of memory: Killed process 42 (python3) total-vm:9kB", "its container's limit"),
         ("Memory cgroup out of memory: Kill process 42 (python3) score 999 or sacrifice child", "limit"),
-        ("Out of memory: Kill process 42 (python3) score 999 or sacrifice child", ""),
+        (
+            "Out of memory: Kill process 42 (python3) score 999 or sacrifice child",
+            "not of the GPU: the whole host",
+        ),
         (CHOSEN, "its container's limit"),
     ],
 )

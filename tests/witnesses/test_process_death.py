@@ -111,7 +111,6 @@ def test_a_stack_dump_beside_the_sanitizers_start_is_harmless(read: Reader) -> N
         ("100%|####| 3/3 [00:01<00:00, 3.3it/s]Segmentation fault (core dumped)", "SIGSEGV", None),
         ("vllm-1 exited with code 137", "SIGKILL", None),
         ("process exited, exitcode: -9", "SIGKILL", None),
-        ("      Exit Code:    139", "SIGSEGV", None),
         ("returned non-zero exit status 134.", "SIGABRT", None),
         ("exited with code 143", "SIGTERM", None),
         ("Bash exited with code '139'.", "SIGSEGV", None),
@@ -152,6 +151,16 @@ def test_a_sentence_about_exit_codes_is_no_death(read: Reader, line: str) -> Non
     assert not reading.losses
 
 
+@pytest.mark.parametrize(
+    "line", ["      Exit Code:    139", "srun: error: gpu03: task 3: Aborted (core dumped)"]
+)
+def test_what_other_witnesses_tell_is_told_once(read: Reader, line: str) -> None:
+    """Kubernetes and Slurm say more than the exit code, in lines of their own."""
+    reading = read(WITNESS, line)
+    assert not reading.records
+    assert not reading.losses
+
+
 @pytest.mark.parametrize("line", ["exit code: 0", "exit status 2", "exited with code 1"])
 def test_other_exit_codes_say_nothing(read: Reader, line: str) -> None:
     reading = read(WITNESS, line)
@@ -173,6 +182,8 @@ def test_what_the_crash_handler_could_not_read_is_no_death(read: Reader, line: s
 
 def test_windows_has_codes_of_its_own(read: Reader) -> None:
     assert faults(read(WITNESS, "exit status 0xc0000005"))[0].kind == "host_segfault"
+    negative = faults(read(WITNESS, "Process finished with exit code -1073741819 (0xC0000005)"))[0]
+    assert (negative.kind, negative.name) == ("host_segfault", "0xc0000005")
 
 
 @pytest.mark.parametrize(
