@@ -14,6 +14,7 @@ from analyzer.parse.oom_text import MARKS, OomText, read_oom
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Told
 from analyzer.witnesses.host_error import Around, fault_of, read_host_errors
+from analyzer.witnesses.xla_buffers import read_buffers
 
 NAME = "oom"
 _CODED = frozenset({"torch", "cupy", "ggml", "nccl"})  # an allocation call returned code 2
@@ -31,7 +32,8 @@ def _build(told: Told[OomText], around: Around) -> Sequence[Record]:
     text = told.value
     if _is_told_again(text, around):
         return []
-    said = f" ({text.reading})" if text.reading else ""
+    reading = [text.reading, read_buffers(around) if text.printer == "xla" else ""]
+    said = f" ({'; '.join(part for part in reading if part)})" if any(reading) else ""
     fault = FaultRecord(
         source=0,
         process="",
@@ -47,6 +49,7 @@ def _build(told: Told[OomText], around: Around) -> Sequence[Record]:
         vendor=text.vendor or ("nvidia" if text.printer in {"nccl", "ggml", "cupy"} else None),
         device=text.device,
         label=f"process {text.pid} of the host" if text.pid is not None else None,
+        pid=text.pid,
     )
     return [fault_of(told, around, fault)]
 

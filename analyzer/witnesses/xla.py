@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
+from analyzer.faults.codes import ErrorCode, by_code
 from analyzer.faults.known_text import by_text_start
 from analyzer.model import FaultRecord, FaultSite, Reading
 from analyzer.schema import FaultKind
@@ -17,8 +18,11 @@ from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault, error_cod
 
 NAME = "xla"
 _MEMORY = "RESOURCE_EXHAUSTED"  # another witness reads these as out of memory
+_REFUSED = (
+    "CUDA_ERROR_OUT_OF_MEMORY"  # its allocator then asks for less; if that fails, RESOURCE_EXHAUSTED follows
+)
 _FORMS = (
-    Form(rule="raised", begins="XlaRuntimeError: "),
+    Form(rule="raised", begins="(?:Xla|Jax)RuntimeError: "),
     Form(rule="replica", begins="Execution of replica [0-9]+ failed: "),
     Form(
         rule="teardown",
@@ -27,13 +31,18 @@ _FORMS = (
         "|Deallocating stream with pending work|error destroying CUDA event",
     ),
     Form(rule="event", begins="Unexpected Event status: "),
-    Form(rule="launch", begins="Failed to launch CUDA kernel: "),
+    Form(rule="launch", begins="[Ff]ailed to launch (?:CUDA|ROCm) kernel: "),
     Form(
         rule="wait",
         begins="[Cc]ould not synchronize (?:CUDA stream|on CUDA context)"
         "|Failed to retrieve [A-Za-z_ ]+ on stream|failed to synchronize the stop event",
     ),
     Form(rule="status", begins="CUDA error: (?:[^:]*: )?CUDA_ERROR_[A-Z_]+: "),  # what ``ToStatus`` makes
+    Form(
+        rule="call",
+        begins="(?:[Ff]ailed to|[Cc]ould not|[Uu]nable to|Error) [a-z][^:]*: "
+        "(?:[A-Za-z][^:]*: )?CUDA_ERROR_[A-Z_]+: ",
+    ),
 )
 # What a status means where no CUDA error is in the text.
 _STATUSES: dict[str, FaultKind] = {
@@ -54,6 +63,8 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
             reading.not_mine.extend(one.lines)
             continue
         reading.parsed.extend(one.lines)
+        if one.rule == "call" and one.get("NAME") == _REFUSED:
+            continue
         fault = _fault(one)
         if one.rule == "raised" and at < FETCHED:
             fault, used = with_traceback(fault, fetch)
@@ -70,7 +81,8 @@ def _fault(one: Seen) -> FaultRecord:
     words = one.get("WORDS")
     if kernel is not None and by_text_start(kernel) is not None:  # other programs name no kernel here
         kernel, words = None, kernel
-    known = error_code(name, None, words)
+    hip = one.get("HIP_CODE")
+    known = error_code(name, None, words) or _of_hip(hip)
     fault = build_fault(
         one,
         NAME,
@@ -78,10 +90,16 @@ def _fault(one: Seen) -> FaultRecord:
         _site(one),
         code=known,
         name=name,
-        vendor="nvidia" if name or known else None,
+        vendor="amd" if hip else "nvidia" if name or known else None,
         teardown=one.rule in {"teardown", "event"},
     )
     return msgspec.structs.replace(fault, kernel=kernel)
+
+
+def _of_hip(code: str | None) -> ErrorCode | None:
+    """``hipError_t(98)``: XLA has no names for what HIP returns; null = no number."""
+    number = (code or "").partition("(")[2].rstrip(")")
+    return by_code(int(number)) if number.isdigit() else None
 
 
 def _kind_of_status(one: Seen) -> FaultKind:
@@ -102,8 +120,10 @@ WITNESS = Witness(
     name=NAME,
     gates=(
         "XlaRuntimeError: ",
+        "JaxRuntimeError: ",
         "Execution of replica ",
-        "Failed to launch CUDA kernel: ",
+        "ailed to launch CUDA kernel: ",
+        "ailed to launch ROCm kernel: ",
         "Failed to retrieve branch_index",
         "ould not synchronize CUDA stream",
         "ould not synchronize on CUDA context",
