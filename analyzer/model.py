@@ -167,7 +167,8 @@ class CollectiveState(Value):
     """How far a rank came in its process group when a watchdog looked (formats.md 3.6).
 
     ``enqueued``, ``completed``: sequence numbers of its last collectives; ``operation``: the one that hung.
-    ``group``: the process group as the text names it, without the rank; sequences of two groups differ.
+    ``elements``: how many the rank gave to it. ``group``: the process group as the text names it, without the
+    rank; sequences of two groups differ.
     """
 
     source: int
@@ -178,6 +179,7 @@ class CollectiveState(Value):
     completed: int | None = None
     sequence: int | None = None
     operation: str | None = None
+    elements: int | None = None
     timeout_ms: int | None = None
     group: str = ""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from analyzer.diagnosis.collectives import with_sizes
 from analyzer.diagnosis.diagnose import diagnose
 from analyzer.diagnosis.knowledge import Knowledge
 from analyzer.errors import UsageError
@@ -174,6 +175,6 @@ def _knowledge(
         packages=types.packages,
         lines_window=options.window,
         process=options.process,
-        collectives=[record for record in readings.records if isinstance(record, CollectiveState)],
+        collectives=with_sizes([one for one in readings.records if isinstance(one, CollectiveState)]),
         kernels=readings.kernels,
     )

@@ -60,6 +60,9 @@ _WARNINGS: tuple[tuple[str, FaultKind], ...] = (
     ("Duplicate GPU detected", "configuration"),
     ("no socket interface found", "configuration"),
     ("Mismatched collective", "configuration"),
+    ("collective mismatch error", "configuration"),
+    ("GPU is lost", "device_lost"),
+    ("shared memory segment", "configuration"),  # /dev/shm of the container is too small or full
 )
 _MEMORY = ("Failed to CUDA ", "Failed to HIP ")  # another witness reads these as out of memory
 _CONTINUES = ("nccl", "Last error:")
@@ -144,6 +147,9 @@ def _with_surroundings(fault: FaultRecord, fetch: Fetch) -> tuple[FaultRecord, s
     taken = _continuation(lines)
     used |= {number for number, _ in lines[:taken]}
     last = next((text for _, text in lines[:taken] if "failure" in text), None)
+    reason = next((kind for word, kind in _WARNINGS for _, text in lines[:taken] if word in text), None)
+    if reason is not None and fault.kind == "library_status":
+        fault = msgspec.structs.replace(fault, kind=reason, site="host", met=reason == "peer_lost")
     fields = read_line(NAME, "warn", f"NCCL WARN {last.strip()}") if last else None
     known = None
     if fields and "WORDS" in fields:

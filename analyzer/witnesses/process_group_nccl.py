@@ -2,7 +2,7 @@
 
 It polls from a thread of its own, so its frames never name the culprit. ``terminated with exception: CUDA
 error`` met a fault that the main thread has too; a timeout says that some rank did not come to a collective,
-and how far each rank came tells which.
+and how far each rank came tells which. Under ``TORCH_DISTRIBUTED_DEBUG=DETAIL`` it says so itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from analyzer.model import Advice, CollectiveState, FaultRecord, Reading
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
-from analyzer.witnesses.forms import Form, Seen, build_fault, error_code, read_forms
+from analyzer.witnesses.forms import Form, Seen, build_fault, error_code, read_forms, with_traceback
 
 NAME = "process_group_nccl"
 _WHO = r"(?:\[(?:PG[^\]]*?)? ?Rank [0-9]+\] *)*"
@@ -39,10 +39,11 @@ _FORMS = (
         "|First PG on this rank to signal dumping|Received a (?:global )?(?:timeout|dump) signal"
         "|(?:ProcessGroupNCCL )?Observed flight recorder dump signal)",
     ),
+    Form(rule="mismatch", begins="Detected mismatch between collectives on ranks[.]"),
 )
 
 
-def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001  (single lines)
+def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     """Read the gated lines of one source."""
     losses = Losses(NAME)
     # Sequence numbers tell how far a rank came: they are no noise.
@@ -58,6 +59,10 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001  (single
             reading.records.append(
                 Advice(source=one.source, line=one.line, text=text, command=f"{_RECORDER} <your command>")
             )
+        if one.rule == "mismatch":
+            fault, used = with_traceback(_mismatch(one), fetch)
+            reading.records.append(fault)
+            reading.continuation.extend(used)
         for record in _records(one):
             key = (one.process, record.rank, one.get("SEQUENCE"))
             if isinstance(record, FaultRecord) and record.kind == "hang_timeout" and key in timeouts:
@@ -67,6 +72,7 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001  (single
                 timeouts[key] = len(reading.records)
             reading.records.append(record)
     reading.parsed = sorted(set(reading.parsed))
+    reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
     reading.losses = losses.all()
     return reading
 
@@ -106,9 +112,25 @@ def _state(one: Seen, rank: int) -> CollectiveState:
         completed=one.number("COMPLETED"),
         sequence=one.number("SEQUENCE"),
         operation=one.get("OPERATION"),
+        elements=one.number("NUMEL"),
         timeout_ms=one.number("TIMEOUT"),
         group=(one.get("GROUP") or "").strip("[]").rpartition("Rank ")[0].strip(),
     )
+
+
+def _mismatch(one: Seen) -> FaultRecord:
+    """Under ``TORCH_DISTRIBUTED_DEBUG=DETAIL`` PyTorch compares what the ranks are about to do."""
+    fault = build_fault(one, NAME, "input_check", "host")
+    ranks = one.fields.get("RANK", [])
+    told = " and ".join(f"rank {rank} in {_fingerprint(one, at)}" for at, rank in enumerate(ranks))
+    text = f"the ranks are in different collectives: {told}"
+    return msgspec.structs.replace(fault, rank=one.number("RANK"), text=text)
+
+
+def _fingerprint(one: Seen, at: int) -> str:
+    shape, sequence = one.get("SHAPE", at), one.get("SEQUENCE", at)
+    of = f" of {shape}" if shape else ""
+    return f"{one.get('OPERATION', at)}{of}" + (f" (number {sequence})" if sequence else "")
 
 
 def _terminated(one: Seen) -> FaultRecord:
@@ -138,6 +160,7 @@ WITNESS = Witness(
         "we are taking the entire process down",
         "to signal dumping",
         "flight recorder dump signal",
+        "Detected mismatch between collectives on ranks",
     ),
     read=read,
     grammar="process_group_nccl.lark",

@@ -24,6 +24,7 @@ def test_a_timeout_tells_rank_sequence_and_operation(read: Reader) -> None:
     assert (fault.kind, fault.rank, fault.met) == ("hang_timeout", 2, True)
     assert isinstance(state, CollectiveState)
     assert (state.sequence, state.operation, state.timeout_ms) == (1530, "ALLREDUCE", 600000)
+    assert state.elements == 4096
 
 
 @pytest.mark.parametrize(
@@ -132,3 +133,63 @@ def test_a_warning_about_no_failure_is_understood_and_no_fault(read: Reader) -> 
 def test_memory_that_nccl_could_not_get_is_told_by_another_witness(read: Reader) -> None:
     reading = read(NCCL, WRITER + "Failed to CUDA calloc 4194304 bytes")
     assert (reading.records, reading.not_mine) == ([], [1])
+
+
+OPTIONS = (
+    ", TensorDtypes=Float, TensorDeviceTypes=TensorOptions(dtype=float (default), device=cuda, layout=Strided (default), "
+    "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            f"Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[20, 10]{OPTIONS}), but Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=REDUCE, TensorShape=[20, 10]{OPTIONS}).Collectives differ in the following aspects: Op type: ALLREDUCEvs REDUCE",
+            "rank 0 in ALLREDUCE of [20, 10] (number 7) and rank 1 in REDUCE of [20, 10] (number 7)",
+        ),
+        (
+            f"Rank 26 is running collective: CollectiveFingerPrint(SequenceNumber=68, OpType=BROADCAST, TensorShape=[1]{OPTIONS}), but Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=51OpType=BROADCAST).",
+            "rank 26 in BROADCAST of [1] (number 68) and rank 1 in BROADCAST (number 51)",
+        ),
+        (
+            f"Rank 0 is running inconsistent collective: CollectiveFingerPrint(OpType=BROADCAST, TensorShape=[34112]{OPTIONS}",
+            "rank 0 in BROADCAST of [34112]",
+        ),
+    ],
+)  # fmt: skip
+def test_pytorch_compares_what_the_ranks_are_about_to_do(read: Reader, text: str, says: str) -> None:
+    """Full, with a cut second print, and from before PyTorch 1.13."""
+    reading = read(GROUP, f"RuntimeError: Detected mismatch between collectives on ranks. {text}")
+    (fault,) = reading.records
+    assert isinstance(fault, FaultRecord)
+    assert (fault.kind, fault.text) == ("input_check", f"the ranks are in different collectives: {says}")
+    assert not reading.losses
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        (
+            "NET/IB : req 0/1 tag 0 peer 10.0.0.6<58683> collective mismatch error, local size 496640 remote size 65536",
+            "configuration",
+        ),
+        ("nvmlDeviceGetHandleByPciBusId() failed: GPU is lost", "device_lost"),
+    ],
+)
+def test_warnings_that_name_a_cause(read: Reader, message: str, kind: str) -> None:
+    (fault,) = read(NCCL, f"node7:4410:4522 [1] transport/net_ib.cc:1038 NCCL WARN {message}").records
+    assert isinstance(fault, FaultRecord)
+    assert (fault.kind, fault.met) == (kind, False)
+
+
+def test_a_full_shared_memory_is_no_error_of_the_device(read: Reader) -> None:
+    text = [
+        "NCCL error in: ../ProcessGroupNCCL.cpp:1970, unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.21.5",
+        "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
+        "Last error:",
+        "Error while creating shared memory segment /dev/shm/nccl-8R6BBv (size 9637888)",
+    ]
+    (fault,) = read(NCCL, text).records
+    assert isinstance(fault, FaultRecord)
+    assert (fault.kind, fault.met, fault.last_line) == ("configuration", False, 4)
