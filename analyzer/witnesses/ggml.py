@@ -6,6 +6,8 @@ a synchronisation met what an earlier op did. ik_llama prints a ring of the last
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import polars as pl
 
@@ -32,6 +34,7 @@ _DEVICE = "current device: "  # others say so too, but not ", in function"
 FETCHED = 24
 _BEFORE_LINES, _AFTER_LINES = 6, 64
 _CALLS_SHOWN = 5
+_LIBRARY = re.compile("[A-Z]+_STATUS_")  # of cuBLAS: the line itself is read by cuda_libraries
 _VENDORS = {"CUDA": "nvidia", "ROCm": "amd", "HIP": "amd"}
 _FORMS = (
     Form(rule="device", begins="current device: -?[0-9]+, in function "),
@@ -141,7 +144,9 @@ def _fault(one: Seen, around: _Around) -> FaultRecord:
     api = message.get("API", ["CUDA"])[0]
     known = error_code(None, one.number("INT") if one.rule == "numbered" else None, words)
     vendor = _VENDORS.get(api)
-    fault = build_fault(one, NAME, _kind(one, known), _site(one, known, around), code=known, vendor=vendor)
+    fault = build_fault(
+        one, NAME, _kind(one, known, words), _site(one, known, around), code=known, vendor=vendor
+    )
     place, function = one.get("PLACE"), one.get("FUNCTION") or ""
     fault = msgspec.structs.replace(
         fault,
@@ -156,10 +161,10 @@ def _fault(one: Seen, around: _Around) -> FaultRecord:
     return fault
 
 
-def _kind(one: Seen, known: ErrorCode | None) -> FaultKind:
+def _kind(one: Seen, known: ErrorCode | None, words: str) -> FaultKind:
     if one.rule in {"assert", "old_assert"}:
         return "host_abort"
-    return known.kind if known else "unknown"
+    return known.kind if known else "library_status" if _LIBRARY.match(words) else "unknown"
 
 
 def _site(one: Seen, known: ErrorCode | None, around: _Around) -> FaultSite:

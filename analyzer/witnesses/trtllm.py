@@ -24,15 +24,16 @@ _AFTER_LINES = 40
 _NUMBER = re.compile(r"\(([0-9]+)\)+\s*$")
 _FRAME = re.compile(r"[0-9]+ +0x[0-9a-f]+ ")
 _RELEASES = ("~", "deallocate", "destroy", "free", "release")
+# The file, or (TensorRT 10) the interface that was called.
+_WHERE = r"(?:(?:[0-9]+: )?\[[A-Za-z0-9_./\-]+::[^]]*\]|I[A-Za-z]+::[A-Za-z0-9]+:) "
 _FORMS = (
     Form(
         rule="runtime",
         begins=r"Encountered an error in [^:]*: (?:\[TensorRT-LLM\]\[[A-Z]+\] )*CUDA runtime error in ",
     ),
     Form(rule="runtime", begins="CUDA runtime error in "),
-    Form(
-        rule="engine", begins=r"[0-9]+: \[[A-Za-z0-9_./\-]+::[^]]*\] Error Code 1: (?:C[Uu][Dd][Aa] |Myelin )"
-    ),
+    Form(rule="engine", begins=_WHERE + r"Error Code 1: (?:C[Uu][Dd][Aa] |Myelin |C[Uu][A-Za-z]+ \()"),
+    Form(rule="memory", begins=_WHERE + "Error Code [0-9]+: OutOfMemory "),
 )
 
 
@@ -55,8 +56,10 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
 
 
 def _fault(one: Seen) -> FaultRecord:
+    if one.rule == "memory":
+        return build_fault(one, NAME, "out_of_memory", "host", vendor="nvidia")
     known = _known(one)
-    kind: FaultKind = known.kind if known else "unknown"
+    kind: FaultKind = known.kind if known else "library_status" if one.get("LIBRARY") else "unknown"
     function = one.get("FUNCTION") or ""
     site = "host" if known and known.site == "A" else site_of_call(one.get("CALL") or function)
     teardown = function.startswith(_RELEASES)
@@ -92,9 +95,11 @@ WITNESS = Witness(
     name=NAME,
     gates=(
         "CUDA runtime error in ",
-        "Error Code 1: Cuda ",
         "Error Code 1: CUDA ",
         "Error Code 1: Myelin ",
+        "Error Code 1: Cu",
+        "Error Code 1: OutOfMemory ",
+        "Error Code 2: OutOfMemory ",
     ),
     read=read,
     grammar="trtllm.lark",
