@@ -51,14 +51,16 @@ ROLE_WORDS = {
     "root": "root fault reported",
     "cascade": "report caused by the root fault",
     "teardown": "error while shutting down",
-    "bystander": "victim of the failure elsewhere",
+    "bystander": "beside the root fault",
     "advice": "advice only",
 }
 FOLDED_WORDS = {
     "cascade": "caused by the root fault",
     "teardown": "errors while shutting down",
-    "bystander": "victims of the failure elsewhere",
+    "victim": "victims of the failure elsewhere",
+    "bystander": "beside the root fault",
 }
+_VICTIM = ("victim of ", "hands on ")  # how the reason of a bystander's role begins, if somebody else failed
 BELIEF = {
     "exact": "The place it names is where it happened",
     "late": "The place it names is only where the fault was met; it happened earlier",
@@ -113,9 +115,18 @@ def _events(scene: Scene) -> Iterator[Event]:
         what = f"suspect {suspect.rank} launched"
         yield (op.input, op.line or 0), None, what, (code(op.name, 120),), cite_op(op), True
     for fault in scene.result.faults:
-        what = ROLE_WORDS[fault.role] + (f", {_times(fault.count)}" if fault.count > 1 else "")
+        what = role_words(fault) + (f", {_times(fault.count)}" if fault.count > 1 else "")
         told = (fault_part(scene, fault, 160),)
         yield (fault.input, fault.line), _clock(fault), what, told, (cite_fault(fault),), fault.role == "root"
+
+
+def role_words(fault: Fault) -> str:
+    """What a fault is beside the root one."""
+    return "victim of the failure elsewhere" if _is_victim(fault) else ROLE_WORDS[fault.role]
+
+
+def _is_victim(fault: Fault) -> bool:
+    return fault.role == "bystander" and fault.role_reason.startswith(_VICTIM)
 
 
 def _one(at: tuple[int, int]) -> tuple[int, list[int]]:
@@ -260,14 +271,18 @@ def cascade(scene: Scene) -> Section | None:
     if not after:
         return None
     blocks: list[Block] = []
-    for role in ("cascade", "teardown", "bystander"):
-        group = [one for one in after if one.role == role]
+    for told in dict.fromkeys(FOLDED_WORDS.values()):
+        group = [one for one in after if _folded_words(one) == told]
         if group:
-            blocks.append(_folded(scene, role, group))
+            blocks.append(_folded(scene, told, group))
     return Section(id="cascade", title="Cascade", blocks=tuple(blocks))
 
 
-def _folded(scene: Scene, role: str, group: list[Fault]) -> Items:
+def _folded_words(fault: Fault) -> str:
+    return FOLDED_WORDS["victim" if _is_victim(fault) else fault.role]
+
+
+def _folded(scene: Scene, told: str, group: list[Fault]) -> Items:
     total, limit = sum(one.count for one in group), scene.detail.name_chars
     sentences = [
         fact(
@@ -279,6 +294,6 @@ def _folded(scene: Scene, role: str, group: list[Fault]) -> Items:
     ]
     rest = group[scene.detail.faults :]
     if rest:
-        told = f"{counted(len(rest), 'more text')}, {sum(one.count for one in rest):,} reports, not shown."
-        sentences.append(fact(told, cites=[cite_fault(rest[0]), cite_fault(rest[-1])]))
-    return Items(sentences=tuple(sentences), summary=f"{counted(total, 'report')}: {FOLDED_WORDS[role]}")
+        more = f"{counted(len(rest), 'more text')}, {sum(one.count for one in rest):,} reports, not shown."
+        sentences.append(fact(more, cites=[cite_fault(rest[0]), cite_fault(rest[-1])]))
+    return Items(sentences=tuple(sentences), summary=f"{counted(total, 'report')}: {told}")
