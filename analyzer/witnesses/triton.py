@@ -18,7 +18,14 @@ from analyzer.witnesses.host_error import Around, begins_error, fault_of, read_h
 NAME = "triton"
 LAUNCHER, RESOURCES = "Triton Error [", "out of resource: "
 COMPILER, PASSES = "triton.compiler.errors.", "PassManager::run failed"
-_RULES = ((LAUNCHER, "launcher"), (RESOURCES, "resources"), (COMPILER, "compilation"), (PASSES, "passes"))
+ASSEMBLER = "PTXAS error: "
+_RULES = (
+    (LAUNCHER, "launcher"),
+    (RESOURCES, "resources"),
+    (COMPILER, "compilation"),
+    (PASSES, "passes"),
+    (ASSEMBLER, "assembler"),
+)
 _VENDORS = {"CUDA": "nvidia", "HIP": "amd"}
 # Inductor prints why a candidate of its autotuning cannot run, and goes on with the others.
 _REJECTED = (" for benchmark choice ", "Ignoring this choice")
@@ -179,7 +186,7 @@ def _defined(around: Around) -> str | None:
 
 WITNESS = Witness(
     name=NAME,
-    gates=(LAUNCHER, RESOURCES, COMPILER, PASSES),
+    gates=(LAUNCHER, RESOURCES, COMPILER, PASSES, ASSEMBLER),
     read=read,
     grammar="triton.lark",
 )

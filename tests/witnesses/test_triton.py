@@ -107,3 +107,10 @@ def test_a_candidate_that_breaks_the_context_stays_a_fault(read: Read) -> None:
 def test_a_candidate_whose_launch_is_refused_is_no_fault(read: Read) -> None:
     line = "Exception Triton Error [CUDA]: invalid argument for benchmark choice X(/tmp/x.py)"
     assert read(WITNESS, [line]).records == []
+
+
+def test_the_assembler_can_refuse_a_kernel(read: Read) -> None:
+    """A device that is newer than the toolkit; nothing was launched."""
+    text = "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error"
+    fault = fault_of(read, [text])
+    assert (fault.kind, fault.site, fault.code) == ("kernel_raised", "host", None)
