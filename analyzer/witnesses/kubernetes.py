@@ -23,7 +23,7 @@ from analyzer.witnesses.memory_kills import (
     memory_death,
     without_explained,
 )
-from analyzer.witnesses.server_lines import death, read_server, relayed, signal_of_exit
+from analyzer.witnesses.server_lines import VIEWER_FRAME, death, read_server, relayed, signal_of_exit
 
 NAME = "kubernetes"
 _FORMS = (
@@ -75,7 +75,7 @@ def _with_times(fault: FaultRecord, fetch: Fetch) -> tuple[FaultRecord, list[int
     after = [(line, rule) for line in fetch.after(fault.line, fault.process, NEAR_LINES) for rule in _RULES]
     before = [(line, _FINISHED) for line in fetch.before(fault.line, fault.process, NEAR_LINES)]
     for line, rule in [*after, *before]:
-        fields = read_line(NAME, rule, line.text.strip()) if rule in line.text.lower() else None
+        fields = read_line(NAME, rule, line.text.strip(VIEWER_FRAME)) if rule in line.text.lower() else None
         if fields is not None and rule not in told:
             told[rule] = fields["TIME"][0].strip('", ')
             used.append(line.number)
@@ -96,7 +96,10 @@ def _victim(seen: Seen) -> Sequence[Record]:
 def _exit(seen: Seen) -> Sequence[Record]:
     """An exit code that tells a signal; other codes say nothing that the container's own log does not."""
     signal = signal_of_exit(seen.number("STATUS") or 0)
-    return [] if signal is None else [msgspec.structs.replace(death(seen, NAME, signal), relayed=True)]
+    if signal is None:
+        return []
+    text = seen.text.strip(f"{VIEWER_FRAME},")
+    return [msgspec.structs.replace(death(seen, NAME, signal, text), relayed=True)]
 
 
 def _backoff(seen: Seen) -> Sequence[Record]:

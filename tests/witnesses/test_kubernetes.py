@@ -74,6 +74,19 @@ def test_the_end_stands_above_where_keys_are_sorted(read: Reader) -> None:
     assert fault.text.endswith("ran from 2026-07-25T07:53:08Z to 2026-07-25T08:13:08Z")
 
 
+def test_a_copy_of_a_viewer_has_a_frame(read: Reader) -> None:
+    """k9s (formats.md 6)."""
+    rows = DESCRIBED.format(reason="OOMKilled", code=137).splitlines()
+    (fault,) = faults(
+        read(
+            WITNESS,
+            [f"\N{BOX DRAWINGS LIGHT VERTICAL} {row:<70} \N{BOX DRAWINGS LIGHT VERTICAL}" for row in rows],
+        )
+    )
+    assert (fault.kind, fault.line) == ("out_of_memory", 4)
+    assert fault.text.endswith("to Sun, 11 Aug 2026 19:00:03 +0200")
+
+
 @pytest.mark.parametrize(("code", "name"), [(137, "SIGKILL"), (139, "SIGSEGV"), (134, "SIGABRT")])
 def test_an_exit_code_tells_a_signal(read: Reader, code: int, name: str) -> None:
     (fault,) = faults(read(WITNESS, DESCRIBED.format(reason="Error", code=code)))
