@@ -222,6 +222,18 @@ def test_where_blocking_does_not_reproduce_the_ladder_goes_on(
     assert [one.rung for one in nothing.attempts] == ["blocking", "blocking"]
 
 
+def test_a_device_that_was_opened_was_used_though_the_host_keeps_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MAX has no events: its ops are timed by the host's clock on an accelerator too."""
+    monkeypatch.setattr("analyzer.replay.op_replay.has_device", lambda: True)
+    monkeypatch.setattr("analyzer.replay.op_replay.shutil.which", lambda _name: None)
+    report = replay_words(words("sound", "opens"), tmp_path)
+    assert [one.used_device for one in report.attempts] == [True] * len(report.attempts)
+    assert "uncached" in [one.rung for one in report.attempts]
+    assert "no attempt used the device" not in report.rules_out
+
+
 def test_ops_of_max_are_executed_by_torch_where_max_is_missing_and_it_is_said(tmp_path: Path) -> None:
     plan = words("sound", "sound", "custom::paged_lookup")
     plan = msgspec.structs.replace(

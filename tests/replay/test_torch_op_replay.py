@@ -24,7 +24,7 @@ from tests.replay.plans import failing_log, tensor
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
-WINDOWS, IN_CHILD = 100, 25  # windows of the program of sound lookups
+WINDOWS, IN_CHILD = 100, 50  # windows of the program of sound lookups
 
 
 @pytest.fixture(autouse=True)
