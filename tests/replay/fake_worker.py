@@ -3,8 +3,8 @@
 The ``call`` of an op says what becomes of it: ``sound``; ``bad`` fails unless its inputs are made valid;
 ``broken`` always fails; ``other`` in another way; ``needs:3`` fails only if op 3 ran before; ``once`` fails
 in the first process only; ``coredump`` fails only where the attempt asks for a core dump; ``dies``,
-``hangs``; ``inputs`` and ``call`` are mistakes of the worker; ``skipped``; ``device`` a CUDA error; ``opens`` opens
-a device and is sound, timed by the host's clock. Ops of MAX find no MAX.
+``hangs``; ``inputs`` and ``call`` are mistakes of the worker; ``skipped``; ``device`` a CUDA error;
+``opens`` opens a device and is sound, timed by the host's clock. Ops of MAX find no MAX.
 """
 
 from __future__ import annotations
