@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -10,9 +10,13 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from msgspec import UNSET
 
+from analyzer.cli.reports import report_context
 from analyzer.grammar import data_path
-from analyzer.pipeline import analyze
+from analyzer.pipeline import Analysis, open_analysis
+from analyzer.replay.plan import Plan
+from analyzer.replay.planning import build_plan
 from analyzer.report import json as json_report
+from analyzer.report.request import ReportContext
 from analyzer.schema import Fault, Result, SourceFrame, Suspect
 from analyzer.scoreboard import Case, Expected, accused_suspect, is_false_accusation, is_op, load_cases
 
@@ -23,12 +27,35 @@ def cases() -> tuple[Case, ...]:
     return tuple(load_cases(data_path("sample_logs")))
 
 
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """What is made of a case while its inputs are open: the result, what reports need beside it, the plan."""
+
+    result: Result
+    context: ReportContext
+    plan: Plan
+
+
 @cache
-def analysis(name: str) -> Result:
-    """The analysis of one case, run inside its folder so that every path in it is relative."""
+def opened(name: str) -> Opened:
+    """One case, analysed once for all tests, inside its folder so that every path in it is relative."""
     case = next(case for case in cases() if case.name == name)
-    with chdir(case.folder):
-        return analyze(list(case.inputs), case.analysis_options(Path()))
+    with chdir(case.folder), open_analysis(list(case.inputs), case.analysis_options(Path())) as found:
+        return Opened(result=found.result, context=_lasting_context(found), plan=build_plan(found))
+
+
+def _lasting_context(found: Analysis) -> ReportContext:
+    """The context of the command line; its raw lines are read now, because the inputs are closed then."""
+    lines = [found.excerpt(source, 1, one.total_lines) for source, one in enumerate(found.loaded)]
+
+    def excerpt(source: int, first: int, last: int) -> Sequence[str]:
+        return lines[source][max(first, 1) - 1 : last]
+
+    return msgspec.structs.replace(report_context(found), excerpt=excerpt)
+
+
+def analysis(name: str) -> Result:
+    """The result of one case."""
+    return opened(name).result
 
 
 def golden(result: Result) -> bytes:

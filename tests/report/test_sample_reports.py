@@ -27,6 +27,7 @@ from analyzer.report.build import render_reports
 from analyzer.report.plain import plain
 from analyzer.report.request import GITHUB_COMMENT_BYTES, HTML_BYTES, ReportContext, ReportRequest
 from analyzer.report.sections import tell
+from tests import samples
 from tests.report import replays, stories
 from tests.report.test_exports import check_run, check_suite
 from tests.report.test_html import TAGS, Page
@@ -158,9 +159,10 @@ CHECKS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("name", stories.SAMPLES)
 def test_reports_of_every_sample_keep_the_rules(name: str) -> None:
     """Rendered, the same bytes twice, valid, within limits, no control character, every claim cited."""
-    with opened(name) as (result, context):
-        found, again = made(result, context), made(result, context)
-        story = tell(result, context)
+    one = samples.opened(name)
+    result, context = msgspec.structs.replace(one.result, tool_version="*"), one.context
+    found, again = made(result, context), made(result, context)
+    story = tell(result, context)
     for ending, text in found.items():
         assert text == again[ending], f"{ending}: not the same bytes twice"
         assert text.endswith("\n"), ending
