@@ -91,9 +91,9 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     path: Path = tmp_path_factory.mktemp("ranks") / "pod.log"
     path.write_text(log(), encoding="utf-8")
     analyze([str(path)])  # grammars and imports are not what is measured
-    begin = time.perf_counter()
+    begin = time.process_time()
     found = analyze([str(path)])
-    took_s = time.perf_counter() - begin
+    took_s = time.process_time() - begin
     sys.stdout.write(f"analysed {found.accounting.total_lines} lines in {took_s:.2f} s\n")
     assert took_s < LIMIT_S
     return found

@@ -164,9 +164,9 @@ def test_ten_thousand_faults_are_cheap(process: str) -> None:
     ]
     records = [fault(n + 1, kinds[n % 3], **one) for n, one in enumerate(more)]
     records += [fault(n, "illegal_address", site="device") for n in range(10_001, 12_000)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     decisions = assign_roles(records)
-    assert time.perf_counter() - begin < 2.0
+    assert time.process_time() - begin < 2.0
     assert [one.role for one in decisions].count("root") == 1
 
 

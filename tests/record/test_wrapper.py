@@ -47,6 +47,16 @@ def check_nothing_lost(recorded: Recorded) -> None:
         assert stamps == sorted(stamps)
 
 
+def wait_for(text: bytes, log: Path) -> bytes:
+    """What a log holds once ``text`` is in it, or after far more time than a flush takes."""
+    end = time.monotonic() + 20
+    found = b""
+    while text not in found and time.monotonic() < end:
+        time.sleep(0.05)
+        found = b"".join(read_lines(log)) if log.exists() else b""
+    return found
+
+
 @pytest.mark.parametrize("suffix", ["log", "log.zst"])
 def test_a_writer_of_20_megabytes_loses_nothing(tmp_path: Path, suffix: str) -> None:
     recorded = run(tmp_path / f"serve.{suffix}", python(write_megabytes(20)))
@@ -171,7 +181,8 @@ def test_a_kill_of_the_recorder_leaves_the_tail_on_disk(tmp_path: Path, suffix: 
     with start(log, python(code)) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"done\n"
-        time.sleep(0.6)  # FLUSH_S and some
+        wait_for(b" stderr F line 4999\n", log)
+        wait_for(b" stdout F done\n", log)
         child.kill()
         kill_orphan(log)
         child.communicate(timeout=60)
@@ -182,10 +193,14 @@ def test_a_kill_of_the_recorder_leaves_the_tail_on_disk(tmp_path: Path, suffix: 
 
 def test_a_prompt_without_a_line_end_is_on_disk_while_it_waits(tmp_path: Path) -> None:
     log = tmp_path / "serve.log"
-    code = "import os, time\nos.write(1, b'loading 50%')\ntime.sleep(2.5)\nos.write(1, b' done\\n')"
+    seen = tmp_path / "seen"
+    code = (
+        "import os, pathlib, time\nos.write(1, b'loading 50%')\n"
+        f"while not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.05)\nos.write(1, b' done\\n')"
+    )
     with start(log, python(code)) as child:
-        time.sleep(2.2)
-        waiting = log.read_bytes()
+        waiting = wait_for(b" stdout P loading 50%\n", log)
+        seen.touch()
         child.communicate(timeout=60)
     assert b" stdout P loading 50%\n" in waiting
     assert log.read_bytes().count(b" stdout F  done\n") == 1

@@ -55,10 +55,13 @@ class MemoryLog:
         return pl.DataFrame(rows, schema={"line": pl.UInt32, "text": pl.String, "process": pl.String})
 
     def gated(self, witness: Witness) -> pl.DataFrame:
+        passes = {
+            text: any(gate in text for gate in witness.gates) for text in {one.text for one in self.lines}
+        }
         rows = [
             {"source": 0, "line": one.number, "text": one.text, "raw": one.text, "process": one.process}
             for one in self.lines
-            if any(gate in one.text for gate in witness.gates)
+            if passes[one.text]
         ]
         return pl.DataFrame(rows, schema=SCHEMA)
 

@@ -222,12 +222,12 @@ def test_log_cut_anywhere_never_breaks(read: Read, name: str) -> None:
 
 
 def test_a_dead_context_repeats_itself_cheaply(read: Read) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     reading = read(WITNESS, [HEAD] * 100_000)
     assert sum(fault.count for fault in faults(reading)) == 100_000
     assert len(faults(reading)) < 50
     assert len(reading.parsed) == 100_000
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_error_of_a_worker_that_another_process_quotes_is_relayed(read: Read) -> None:

@@ -129,10 +129,10 @@ def test_dsa_report_names_the_kernel(read: Read) -> None:
 
 def test_a_hundred_thousand_lines_are_cheap(read: Read) -> None:
     lines = [line(n // 1024, n % 1024) for n in range(100_000)]
-    began = time.perf_counter()
+    began = time.process_time()
     (fault,) = faults(read(WITNESS, lines))
     assert fault.count == 100_000
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_a_kernel_that_only_checks_is_not_named(read: Read) -> None:
@@ -146,10 +146,10 @@ def test_a_kernel_that_only_checks_is_not_named(read: Read) -> None:
 def test_a_hundred_thousand_different_asserts_are_few_faults(read: Read) -> None:
     """The first 200 are told apart, the others counted."""
     lines = [line(n % 50, n % 32, f"/p/x.cu:{n}: k", f"Assertion `i < {n}` failed.") for n in range(100_000)]
-    began = time.perf_counter()
+    began = time.process_time()
     reading = read(WITNESS, lines)
     found = faults(reading)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert (len(found), sum(fault.count for fault in found)) == (201, 100_000)
     assert found[-1].text.endswith("one of 99800 further asserts, not told apart")
     assert len(reading.parsed) == 100_000

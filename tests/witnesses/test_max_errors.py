@@ -321,9 +321,9 @@ def test_a_hundred_thousand_repeats_cost_no_fetch_and_are_counted() -> None:
     log = MemoryLog([f"RuntimeError: {CALL}", HINT] * 100_000)
     frame = log.gated(WITNESS)
     log.lines = log.lines[:200]
-    began = time.perf_counter()
+    began = time.process_time()
     reading = WITNESS.read(frame, log)
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
     found = faults(reading)
     assert log.fetches <= 2 * FETCHED_FAULTS
     assert len(found) <= FETCHED_FAULTS + 1

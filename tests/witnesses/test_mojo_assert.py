@@ -107,8 +107,8 @@ def test_a_hundred_thousand_threads_take_seconds() -> None:
     """Every line differs in block and thread; only the rest goes through the grammar."""
     log = MemoryLog([line(f"{n // 1024},0,0", f"{n % 1024},0,0") for n in range(100_000)])
     frame = log.gated(WITNESS)
-    began = time.perf_counter()
+    began = time.process_time()
     (record,) = WITNESS.read(frame, log).records
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert isinstance(record, FaultRecord)
     assert record.count == 100_000

@@ -99,10 +99,10 @@ def test_traceback_cut_by_the_end_of_the_log(read: Read) -> None:
 
 
 def test_many_logged_tracebacks_are_cheap(read: Read) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     reading = read(WITNESS, [*TRACE, "ValueError: x"] * 30_000)
     assert len(faults(reading)) == 1
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 LAUNCHER = [

@@ -113,9 +113,9 @@ def test_repeats_are_cheap(witness: Witness, text: str) -> None:
     lines = text.splitlines()
     log = MemoryLog(lines * (100_000 // len(lines)))
     gated = log.gated(witness)
-    begin = time.perf_counter()
+    begin = time.process_time()
     reading = witness.read(gated, log)
-    assert time.perf_counter() - begin < 10.0
+    assert time.process_time() - begin < 10.0
     assert len(reading.records) < 50
 
 
@@ -150,9 +150,9 @@ def test_the_batch_names_its_requests(read: Reader) -> None:
 
 def test_a_dump_of_a_thousand_requests_is_cheap(read: Reader) -> None:
     dump = "num_scheduled_tokens={" + ", ".join(f"cmpl-{n:032x}-0: 1" for n in range(2_000)) + "}, total=2000"
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert len(read(vllm.WITNESS, dump).records) == 2_000
-    assert time.perf_counter() - begin < 5.0
+    assert time.process_time() - begin < 5.0
 
 
 @pytest.mark.parametrize("usage", ["kv_cache_usage", "gpu_cache_usage"])
