@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from analyzer.record.switches import HOOKS
 from analyzer.record.torch_ops import recover
 from tests.record.children import ROOT, Recorded, kill_orphan, python, run, start
 
-torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
 MODEL = """
 import os, sys, torch
