@@ -63,6 +63,12 @@ _KINDS: dict[str, FaultKind] = {
 }
 
 
+# What a logger still says while its program ends.
+_ENDING = re.compile(
+    r"(?i)shut|finish|exit|clos|stop|clean|destroy|terminat|kill|join|goodbye|teardown|releas|free"
+)
+
+
 class _Block(msgspec.Struct):
     """A traceback with its chain. ``lines``: from the first header on, text of several lines in one."""
 
@@ -181,6 +187,7 @@ def _is_last_word(block: _Block, fetch: Fetch) -> bool:
     """Hardly anything of the process follows, and nothing with a time: a program that goes on logs it.
 
     Where the traceback itself is stamped, the container or the recorder stamps every line: times say nothing.
+    Then a logger that goes on says it, unless it tells of the end.
     """
     last = block.lines[block.trace.used - 1][0]
     after = [
@@ -191,7 +198,13 @@ def _is_last_word(block: _Block, fetch: Fetch) -> bool:
     if any(is_answer(line.text) for line in after):  # uvicorn prints no time
         return False
     stamped = block.first.time_ns is not None
+    if stamped and block.first.level is None and any(_goes_on(line) for line in after):
+        return False
     return len(after) <= _LAST_LINES and (stamped or all(line.time_ns is None for line in after))
+
+
+def _goes_on(line: Line) -> bool:
+    return line.level in {"INFO", "DEBUG"} and _ENDING.search(line.text) is None
 
 
 def _fault(block: _Block) -> FaultRecord | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analyzer.model import FaultRecord, Reading
+from analyzer.pipeline import analyze
 from analyzer.witnesses.python_traceback import WITNESS
 
 Read = Any
@@ -135,3 +137,20 @@ def test_what_a_rank_raised_stands_above_the_exception_of_its_launcher(
 def test_a_driver_that_does_not_fit_is_configuration(read: Read, words: str) -> None:
     (fault,) = faults(read(WITNESS, [*TRACE, f"RuntimeError: {words}"]))
     assert fault.kind == "configuration"
+
+
+@pytest.mark.parametrize(
+    ("last", "ended"),
+    [
+        ("INFO:     Waiting for connections", False),
+        ("INFO 11-29 10:00:05 [loggers.py:1] Avg prompt throughput: 3.1 tokens/s", False),
+        ("INFO:     Finished server process [12]", True),
+        ("INFO 11-29 10:00:05 [api_server.py:1] Shutting down FastAPI HTTP server.", True),
+        ("[rank0]:[W1129 10:00:05.123456789 ProcessGroupNCCL.cpp:1] Warning: not destroyed", True),
+    ],
+)
+def test_behind_stamps_the_logger_that_goes_on_says_it(tmp_path: Path, last: str, ended: bool) -> None:
+    stamp = "2026-11-29T10:00:04.123456789Z stderr F "
+    log = tmp_path / "serve.log"
+    log.write_text("".join(f"{stamp}{line}\n" for line in (*TRACE, "ValueError: no such head size", last)))
+    assert bool(analyze([str(log)]).faults) is ended
