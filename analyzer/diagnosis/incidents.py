@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from analyzer.diagnosis.exit_noise import exit_noise
 from analyzer.diagnosis.knowledge import Knowledge
 from analyzer.diagnosis.restarts import restart_lines
 from analyzer.diagnosis.survived import survived_beside
@@ -27,7 +28,7 @@ def roles_of_incidents(known: Knowledge) -> tuple[list[RoleDecision], list[str]]
     Args:
         known: Faults in the order of inputs and lines.
     """
-    decisions = survived_beside(known)
+    decisions = {**survived_beside(known), **exit_noise(known)}
     restart = _last_restart(known)
     earlier = [] if restart is None else _before(known, *restart)
     notes = []

@@ -27,7 +27,7 @@ def _sites(where: Where, what: str, *words: str) -> tuple[ReportSite, ...]:
 
 
 _COPY = "a copy to or from the device"
-_WAIT = "a wait for the device"
+WAIT = "a wait for the device"
 _GRAPH = "the replay of a graph: any of its kernels"
 _MEMORY = "the allocator, which looks at events of earlier work"
 _LOAD = "the load of a module: the kernel named had not been launched"
@@ -42,11 +42,11 @@ SITES: tuple[ReportSite, ...] = (
     *_sites("function", _COPY, "_str_intern", "_tensor_str", "_local_scalar_dense", "convert"),
     *_sites("symbol", _COPY, "_local_scalar_dense_cuda", "copy_kernel_cuda", "cudaMemcpy"),
     # vLLM: transfer_event, prepare_inputs_event; SGLang: copy_done; TensorRT-LLM: sampler_event.
-    *_sites("call", _WAIT, ".synchronize(", ".wait(", ".query("),
-    *_sites("function", _WAIT, "synchronize", "resolve_last_batch_result", "_cuda_synchronize"),
-    *_sites("symbol", _WAIT, "cudaEventSynchronize", "cudaStreamSynchronize", "cudaDeviceSynchronize"),
-    *_sites("symbol", _WAIT, "cuStreamSynchronize", "cuEventSynchronize", "device_synchronize"),
-    *_sites("symbol", _WAIT, "ggml_backend_cuda_synchronize", "buffer_get_tensor", "buffer_clear"),
+    *_sites("call", WAIT, ".synchronize(", ".wait(", ".query("),
+    *_sites("function", WAIT, "synchronize", "resolve_last_batch_result", "_cuda_synchronize"),
+    *_sites("symbol", WAIT, "cudaEventSynchronize", "cudaStreamSynchronize", "cudaDeviceSynchronize"),
+    *_sites("symbol", WAIT, "cuStreamSynchronize", "cuEventSynchronize", "device_synchronize"),
+    *_sites("symbol", WAIT, "ggml_backend_cuda_synchronize", "buffer_get_tensor", "buffer_clear"),
     *_sites("call", _GRAPH, ".replay("),
     *_sites("function", _GRAPH, "replay"),
     *_sites("symbol", _GRAPH, "CUDAGraph::replay"),

@@ -23,6 +23,10 @@ _LAUNCH_TIME_KINDS = frozenset(
     }
 )
 
+# What only a launch returns, kept by the runtime until somebody asks (cudaGetLastError).
+_OF_A_LAUNCH = frozenset(
+    {"invalid_argument", "invalid_configuration", "no_kernel_image", "too_many_resources"}
+)
 _ENDED_CAPTURE = 901
 _HARDWARE_KINDS = frozenset({"ecc_error", "device_lost"})
 _ELSEWHERE = frozenset({"hang_timeout", "peer_lost"})  # class D of formats.md 1: a consequence
@@ -62,11 +66,13 @@ def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> Tr
 
 
 def _says_elsewhere(record: FaultRecord) -> str | None:
-    """The text itself tells of another failure; null = it does not."""
+    """The text, or the call that it came from, tells of another failure; null = it does not."""
     if record.code == _ENDED_CAPTURE:
         return "it says itself that an earlier error ended the capture"
     if record.kind in _ELSEWHERE and record.code is None:
         return "it tells that something failed elsewhere, perhaps on another rank"
+    if record.site == "sync" and record.kind in _OF_A_LAUNCH:
+        return "a launch that nobody checked returned it: this call only asked"
     return None
 
 

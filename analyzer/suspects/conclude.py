@@ -32,11 +32,16 @@ _CAUSES: dict[str, CauseClass] = {
     "device_lost": "hardware",
     "peer_lost": "peer",
 }
+_SENT = frozenset(
+    {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"}
+)  # signals that somebody sends: why is not in them
 UNTAGGED_WRITERS = "two writers without tags share this log; which of them an op belongs to is inferred"
 
 
-def cause_class(fault: FaultRecord) -> CauseClass:
-    """Software unless the kind says otherwise."""
+def cause_class(fault: FaultRecord) -> CauseClass | None:
+    """Software unless the kind says otherwise; null for a process that somebody killed."""
+    if fault.kind == "host_abort" and fault.name in _SENT:
+        return None
     return _CAUSES.get(fault.kind, "software")
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.faults.codes import CODES, ErrorCode, by_name, by_text, vendor_of
 from analyzer.faults.known_text import by_text_start
+from analyzer.faults.report_sites import WAIT
 from analyzer.grammar import GrammarError
 from analyzer.model import FaultRecord, FaultSite, ModeRecord, Reading, Record
 from analyzer.parse.c10_text import (
@@ -118,6 +119,7 @@ def _fault(told: Told[Head], around: Around, body: Body) -> FaultRecord:
     location = body.raised_at or (split_place(head.place) if head.place else None)
     out_of_memory = known is not None and known.code == 2
     own = known is not None and known.site == "A"
+    unchecked = known is not None and _of_an_unchecked_launch(known, around.sync_point(_symbols(body)))
     blameless = out_of_memory or (known is not None and known.kind == "configuration")
     return FaultRecord(
         source=0,
@@ -128,7 +130,7 @@ def _fault(told: Told[Head], around: Around, body: Body) -> FaultRecord:
         text=head.text + (_DRIVER_OOM if out_of_memory else ""),
         witness=NAME,
         kind=known.kind if known else "unknown",
-        site="host" if own and (site != "launch" or blameless) else site,
+        site="host" if own and not unchecked and (site != "launch" or blameless) else site,
         code=known.code if known else None,
         name=body.name,
         vendor=_vendor(head, body),
@@ -169,6 +171,16 @@ def _site(told: Told[Head], around: Around, body: Body) -> FaultSite:
     if told.value.role == "warning" or around.sync_point(_symbols(body)):
         return "sync"
     return "launch" if around.frames or body.raised_at or body.symbols else "unknown"
+
+
+def _of_an_unchecked_launch(known: ErrorCode, met_by: str | None) -> bool:
+    """A launch error that a call without a launch returns: the runtime keeps it until somebody asks.
+
+    A copy can be refused for its own arguments, but it has neither blocks nor registers.
+    """
+    if known.kind in {"invalid_configuration", "too_many_resources"}:
+        return met_by is not None
+    return known.kind == "invalid_argument" and met_by == WAIT
 
 
 def _symbols(body: Body) -> list[str]:
