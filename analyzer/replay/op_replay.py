@@ -49,6 +49,7 @@ def replay_ops(log: Result, plan: Plan, options: OpReplayOptions) -> ReplayRepor
     skipped, cut_short = _run_until_interrupted(search)
     decision = decide_ops(search)
     repro = _repro(search, decision)
+    cut_short = cut_short or (repro is not None and repro.interrupted)
     return _report(search, decision, repro, skipped, interrupted=cut_short)
 
 

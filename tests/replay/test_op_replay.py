@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from analyzer.replay.ops.fitting import is_accused
 from analyzer.replay.plan import Plan, PlanArgument, PlanOp
 from analyzer.replay.report import BlamedOp
+from analyzer.replay.supervisor import ChildOutcome, run_child
 from analyzer.schema import OpRef, Suspect
 from tests.replay import children, plans
 from tests.replay.plans import failing_log, replay_words, words
@@ -267,6 +269,16 @@ def test_ctrl_c_keeps_the_attempts_so_far(tmp_path: Path) -> None:
     parent.send_signal(2)
     told, _ = parent.communicate(timeout=20)
     assert told == "None True ['interrupted']\n"
+
+
+def test_ctrl_c_while_the_program_is_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(command: list[str], **settings: Any) -> ChildOutcome:
+        child = run_child(command, **settings)
+        return msgspec.structs.replace(child, killed_for="interrupted")
+
+    monkeypatch.setattr("analyzer.replay.repro.write.run_child", stopped)
+    report = replay_words(words("sound", "bad"), tmp_path / "replay", repro=tmp_path / "repro.py")
+    assert (report.verdict, report.interrupted, report.repro) == ("confirmed", True, None)
 
 
 def test_the_rank_of_another_logs_plan_accuses_nobody() -> None:

@@ -17,11 +17,15 @@ _WRITER = ("-m", "analyzer.replay.repro")
 
 
 class Repro(Value):
-    """The program (null = none was written); ``verified``: it was run and failed alike; ``text`` says so."""
+    """The program (null = none was written); ``verified``: it was run and failed alike; ``text`` says so.
+
+    ``interrupted``: Ctrl-C came while it was written or run.
+    """
 
     path: Path | None
     verified: bool
     text: str
+    interrupted: bool = False
 
 
 def write_repro(search: Search, failing: Failing, path: Path) -> Repro:
@@ -40,13 +44,14 @@ def write_repro(search: Search, failing: Failing, path: Path) -> Repro:
         stale.unlink(missing_ok=True)
     wrote = _write(search, failing, path)
     if not path.exists():
-        return Repro(path=None, verified=False, text=f"no program was written: {_ending(wrote)}")
+        told = f"no program was written: {_ending(wrote)}"
+        return Repro(path=None, verified=False, text=told, interrupted=wrote.interrupted)
     ran = _run(search, [str(path)], "repro-run", with_package=False)
     expected = failing.finding.error or ""
     if fails_alike(ran, wrote, expected):
         return Repro(path=path, verified=True, text=f"{path.name} was run by itself and fails alike")
     told = f"{path.name} was written, but run by itself it does not fail alike: {_ending(ran)}"
-    return Repro(path=path, verified=False, text=told)
+    return Repro(path=path, verified=False, text=told, interrupted=ran.interrupted)
 
 
 def fails_alike(ran: ChildOutcome, wrote: ChildOutcome, expected: str) -> bool:
