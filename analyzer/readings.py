@@ -113,16 +113,16 @@ def _readings_of(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFr
 def _read_all(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFrame, Reading]]:
     own = one.gated.filter(~pl.col("line").is_in(list(quoted))) if quoted else one.gated
     texts = own["text"].unique()
-    found = []
-    for witness in witnesses():
+    found: list[tuple[Witness, pl.DataFrame, Reading]] = []
+    for witness in sorted(witnesses(), key=lambda witness: witness.read_last is not None):
         passed = texts.filter(texts.str.contains_any(list(witness.gates)))
         if passed.is_empty():
             continue
         gated = own.filter(pl.col("text").is_in(passed.implode()))
-        reading = witness.read(gated, one.reader)
+        reading = witness.run(gated, one.reader, [other for *_, other in found])
         reading.records = complete(reading.records, gated)
         found.append((witness, gated, reading))
-    return found
+    return sorted(found, key=lambda one: one[0].name)
 
 
 def complete(records: Sequence[Record], gated: pl.DataFrame) -> list[Record]:

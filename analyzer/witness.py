@@ -31,6 +31,10 @@ class Fetch(Protocol):
         """
 
 
+def _read_nothing(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001
+    return Reading()
+
+
 class Witness(Value):
     """A program whose output we can read.
 
@@ -41,12 +45,21 @@ class Witness(Value):
     is a counted ``Loss``.
     ``read``: takes the ``LINES`` frame (model.py) of this witness's gated lines of ONE source, ordered
     by line, and a ``Fetch``; gives a ``Reading``. Only distinct texts go through Lark.
+    ``read_last``: as ``read``, after all other witnesses, and takes what they read of the source as well: for
+    what counts only where nobody knows better. A witness has one of the two.
     """
 
     name: str
     gates: tuple[str, ...]
-    read: Callable[[pl.DataFrame, Fetch], Reading]
+    read: Callable[[pl.DataFrame, Fetch], Reading] = _read_nothing
+    read_last: Callable[[pl.DataFrame, Fetch, Sequence[Reading]], Reading] | None = None
     grammar: str | None = None
+
+    def run(self, frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading] = ()) -> Reading:
+        """Read the gated lines of one source; ``others``: what the other witnesses read of it."""
+        if self.read_last is not None:
+            return self.read_last(frame, fetch, others)
+        return self.read(frame, fetch)
 
 
 @cache

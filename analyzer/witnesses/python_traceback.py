@@ -2,6 +2,9 @@
 
 Only the last traceback of a process counts, and only if hardly anything follows it: a server logs many that
 it survives. It explains nothing but itself (``faults.roles``): it is a root only where nothing else is known.
+
+It is read after all others. Words that another witness looks for prove nothing (``exit status`` stands in the
+error of any subprocess): explained is what another witness made a fault of.
 """
 
 from __future__ import annotations
@@ -16,9 +19,9 @@ import polars as pl
 from analyzer.model import FaultRecord, Line, Reading
 from analyzer.parse.answers import is_answer
 from analyzer.parse.source_stack import CHAIN, HEADER, Traceback, innermost_user, parse_traceback
-from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
-from analyzer.witnesses.host_error import after_line, before_line, gates_of_others
+from analyzer.witnesses.host_error import after_line, before_line
+from analyzer.witnesses.raised import build_end, headline, is_build, is_relay, kind_of
 
 NAME = "python_traceback"
 GATE = HEADER.removesuffix(":")
@@ -33,36 +36,14 @@ _SURVIVED = (
     "Task exception was never retrieved",
     "Exception in callback",
 )
+_DEATHS = frozenset({"host_abort", "host_segfault"})  # kinds of faults
+_TOOL = "========= "  # compute-sanitizer's own lines
 _TRAILER = "[RECORD] "  # what ``trace-analyze record`` adds when the command has ended
-_NO_FAULT = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
-_PROBABILITIES = "probability tensor contains either "  # torch.multinomial looked at what others made
 # The launcher's own exception says that a rank failed: what the rank raised stands above it.
 _LAUNCHER = "ChildFailedError"
+_NO_FAULT = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError", _LAUNCHER})
 _RANK_RAISED = re.compile(r"\bexitcode *: 1\b")  # Python's code for an exception that nobody caught
 _LAUNCHER_LINES = 60
-# What PyTorch and MAX say where driver, device and build do not fit.
-_SETUP = (
-    "NVIDIA driver on your system is too old",
-    "Found no NVIDIA driver on your system",
-    "No CUDA GPUs are available",
-    "No HIP GPUs are available",
-    "not compiled with CUDA enabled",
-    "support your current NVIDIA GPU driver",
-)
-_KINDS: dict[str, FaultKind] = {
-    "MemoryError": "out_of_memory",
-    "ModuleNotFoundError": "configuration",
-    "ImportError": "configuration",
-    "FileNotFoundError": "configuration",
-    "PermissionError": "configuration",
-    "NotADirectoryError": "configuration",
-    "ConnectionResetError": "peer_lost",
-    "ConnectionRefusedError": "peer_lost",
-    "BrokenPipeError": "peer_lost",
-    "TimeoutError": "hang_timeout",
-}
-
-
 # What a logger still says while its program ends.
 _ENDING = re.compile(
     r"(?i)shut|finish|exit|clos|stop|clean|destroy|terminat|kill|join|goodbye|teardown|releas|free"
@@ -81,17 +62,56 @@ class _Block(msgspec.Struct):
         """Numbers of its lines."""
         return sorted({self.lines[n][0] for n in self.trace.lines})
 
+    @property
+    def raised(self) -> int:
+        """Number of the exception's line; of the first one, if the exception is not in the log."""
+        at = self.trace.exception_at
+        return self.first.number if at is None else self.lines[at][0]
 
-def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
+
+class _Others:
+    """What the other witnesses read of the source."""
+
+    def __init__(self, others: Sequence[Reading]) -> None:
+        told = [
+            (fault, other) for other in others for fault in other.records if isinstance(fault, FaultRecord)
+        ]
+        faults = [(fault, other) for fault, other in told if fault.kind not in _DEATHS]
+        self._deaths = {fault.line for fault, _ in told if fault.kind in _DEATHS}
+        self._ends = {end for fault, _ in faults for end in (fault.block_first, fault.line, fault.last_line)}
+        self._folded = [(fault, set(other.parsed)) for fault, other in faults if fault.count > 1]
+
+    def explain(self, block: _Block) -> bool:
+        """Whether one of them made a fault of the exception, or of a cause in its chain.
+
+        A death (``Aborted (core dumped)``) says less than what was raised: it explains an exception only
+        where its words are the exception's own. A record that stands for many lines has the numbers of the
+        first and last one only.
+        """
+        numbers = set(block.numbers)
+        if block.raised in self._deaths or not numbers.isdisjoint(self._ends):
+            return True
+        return any(
+            any(fault.line <= number <= fault.last_line and number in parsed for number in numbers)
+            for fault, parsed in self._folded
+        )
+
+    def is_end(self, number: int, text: str, raised: int) -> bool:
+        """Whether a line below the exception tells of the end of its process."""
+        return number > raised and (number in self._deaths or text.startswith(_TOOL))
+
+
+def read_last(frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading]) -> Reading:
     """Read the headers of one source: the last one of each process."""
     reading = Reading()
     heads = frame.filter(pl.col("text").str.contains(GATE, literal=True))
-    literals = gates_of_others(NAME)
+    known = _Others(others)
     taken = set[int]()
     for _, rows in heads.group_by("process", maintain_order=True):
         block, launched = _last_of_process(rows, fetch)
-        if block is None or _is_explained(block, literals):
+        if block is None or known.explain(block):
             continue
+        block = _without_death(block, known)
         reading.parsed.append(block.first.number)
         reading.continuation.extend(set(block.numbers) - {block.first.number})
         taken.update(block.numbers)
@@ -100,6 +120,19 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
             reading.records.append(fault)
     reading.not_mine = heads.filter(~pl.col("line").is_in(list(taken)))["line"].to_list()
     return reading
+
+
+def _without_death(block: _Block, known: _Others) -> _Block:
+    """The block, its exception's text up to what a shell or compute-sanitizer says of the end."""
+    trace = block.trace
+    end = next((n for n in trace.lines if known.is_end(*block.lines[n], block.raised)), None)
+    if end is None:
+        return block
+    lines = tuple(n for n in trace.lines if n < end)
+    said = [block.lines[n][1] for n in lines if block.lines[n][0] > block.raised]
+    text = "\n".join([trace.text.split("\n", 1)[0], *said])
+    trace = msgspec.structs.replace(trace, lines=lines, used=lines[-1] + 1, text=text)
+    return msgspec.structs.replace(block, trace=trace)
 
 
 def _last_of_process(rows: pl.DataFrame, fetch: Fetch) -> tuple[_Block | None, bool]:
@@ -114,8 +147,7 @@ def _last_of_process(rows: pl.DataFrame, fetch: Fetch) -> tuple[_Block | None, b
     earlier = _last_block(above, fetch) if above.height else None
     if earlier is None:
         return block, False
-    raised_at = earlier.lines[earlier.trace.exception_at or 0][0]
-    after = fetch.after(raised_at, earlier.first.process, _LAUNCHER_LINES)
+    after = fetch.after(earlier.raised, earlier.first.process, _LAUNCHER_LINES)
     told = next((line.number for line in after if _RANK_RAISED.search(line.text)), None)
     if told is None:
         return block, False
@@ -142,7 +174,19 @@ def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
     after = list(takewhile(lambda line: not line.text.startswith(_TRAILER), after))
     lines += [(line.number, text) for line in after for text in line.text.split("\n")]
     trace = parse_traceback([text for _, text in lines])
+    if trace is not None and is_build(trace.text):
+        trace = _with_build(trace, lines)
     return _Block(first=first, lines=lines, trace=trace) if trace else None
+
+
+def _with_build(trace: Traceback, lines: Sequence[tuple[int, str]]) -> Traceback:
+    """The traceback with the whole output of the compiler in the text of its exception."""
+    end = build_end([text for _, text in lines], trace.used)
+    if end is None:
+        return trace
+    more = range(trace.used, end)
+    text = "\n".join([trace.text, *(lines[n][1] for n in more)])
+    return msgspec.structs.replace(trace, lines=(*trace.lines, *more), used=end, text=text)
 
 
 def _lines(rows: pl.DataFrame) -> Iterator[Line]:
@@ -177,12 +221,6 @@ def _is_survived(head: Line, fetch: Fetch) -> bool:
     return any(text in one for one in (head.text, *(line.text for line in before)) for text in _SURVIVED)
 
 
-def _is_explained(block: _Block, literals: Sequence[str]) -> bool:
-    """A line of it holds a literal of another witness: that one knows better what it means."""
-    used = block.lines[: block.trace.used + 1]
-    return any(literal in text for _, text in used for literal in literals)
-
-
 def _is_last_word(block: _Block, fetch: Fetch) -> bool:
     """Hardly anything of the process follows, and nothing with a time: a program that goes on logs it.
 
@@ -213,33 +251,25 @@ def _fault(block: _Block) -> FaultRecord | None:
     name = (trace.exception or "").rpartition(".")[2]
     if name in _NO_FAULT:
         return None
-    at = trace.exception_at
-    line = block.lines[at][0] if at is not None else block.first.number
     said = "a traceback that is cut off before its exception"
     if trace.exception is not None:
-        said = trace.exception + (f": {trace.text.splitlines()[0]}" if trace.text.strip() else "")
+        said = trace.exception + (f": {headline(trace.text)}" if trace.text.strip() else "")
     return FaultRecord(
         source=block.first.source,
         process=block.first.process,
-        line=line,
+        line=block.raised,
         last_line=max(block.numbers),
         block_first=block.first.number,
         text=said,
         witness=NAME,
-        kind=_kind(name, trace.text),
+        kind=kind_of(name, trace.text),
         # Cut off before the exception: that it raised is seen, what it raised is not.
         site="host" if trace.exception is not None else "unknown",
         rank=block.first.rank,
         time_ns=block.first.time_ns,
+        relayed=is_relay(trace.text),
         python=innermost_user(trace.frames) or (trace.frames[-1] if trace.frames else None),
     )
 
 
-def _kind(name: str, text: str) -> FaultKind:
-    """What an exception is about, by its words and by its name."""
-    if _PROBABILITIES in text:
-        return "nan"
-    return "configuration" if any(words in text for words in _SETUP) else _KINDS.get(name, "unknown")
-
-
-WITNESS = Witness(name=NAME, gates=(GATE,), read=read, grammar="source_stack.lark")
+WITNESS = Witness(name=NAME, gates=(GATE,), read_last=read_last, grammar="source_stack.lark")

@@ -75,7 +75,7 @@ def read() -> Reader:
 
     def run(witness: Witness, text: Sequence[str] | str) -> Reading:
         log = MemoryLog(text.splitlines() if isinstance(text, str) else text)
-        reading = witness.read(log.gated(witness), log)
+        reading = witness.run(log.gated(witness), log)
         assert not set(reading.parsed) & set(reading.continuation)
         return reading
 

@@ -55,21 +55,69 @@ def test_who_was_stopped_did_not_fail(read: Read, name: str) -> None:
     assert not faults(read(WITNESS, [*TRACE, name]))
 
 
+def told(folder: Path, *lines: str) -> list[tuple[str, str]]:
+    """Witness and role of the faults that all witnesses together find."""
+    log = folder / "serve.log"
+    log.write_text("\n".join(lines) + "\n")
+    return [(fault.witness, fault.role) for fault in analyze([str(log)]).faults]
+
+
+@pytest.mark.parametrize(
+    ("error", "witness"),
+    [
+        ("torch.AcceleratorError: CUDA error: an illegal memory access was encountered", "c10"),
+        ("RuntimeError: CUDA call failed: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal ...)", "max_errors"),
+        ("RuntimeError: Triton Error [CUDA]: invalid argument", "triton"),
+        ("RuntimeError: server worker died with exit code -11", "process_death"),
+    ],
+)
+def test_what_another_witness_makes_a_fault_of_is_left_to_it(
+    tmp_path: Path, error: str, witness: str
+) -> None:
+    assert told(tmp_path, *TRACE, error) == [(witness, "root")]
+
+
 @pytest.mark.parametrize(
     "error",
     [
-        "torch.AcceleratorError: CUDA error: an illegal memory access was encountered",
-        'ValueError: An error occurred in kernel named "x":',
-        "RuntimeError: Triton Error [CUDA]: invalid argument",
+        "subprocess.CalledProcessError: Command '['gcc', 'main.c']' returned non-zero exit status 1.",
+        "RuntimeError: DataLoader worker (pid 4411) is killed by signal: Bus error. ",
+        "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with exit code 1",
+        "RuntimeError: Worker failed with error 'KeyError: 'layers.3.mlp'', see the stack trace above",
+        "FileNotFoundError: Shard model-00002-of-00004.safetensors not found in /models/x",
     ],
 )
-def test_what_another_witness_explains_is_left_to_it(read: Read, error: str) -> None:
-    reading = read(WITNESS, [*TRACE, error])
-    assert not faults(reading)
-    assert reading.not_mine == [1]
+def test_words_that_another_witness_looks_for_explain_nothing(tmp_path: Path, error: str) -> None:
+    assert told(tmp_path, *TRACE, error) == [("python_traceback", "root")]
 
 
-def test_chain_with_an_explained_cause_is_explained(read: Read) -> None:
+def test_words_in_the_source_lines_explain_nothing(tmp_path: Path) -> None:
+    source = '    check(state != "Killed", "Aborted", f"bad exit code {code}")'
+    assert told(tmp_path, *TRACE[:2], source, "AssertionError") == [("python_traceback", "root")]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ["Aborted (core dumped)"],
+        ["========= Target application returned an error", "========= ERROR SUMMARY: 0 errors"],
+    ],
+)
+def test_what_a_shell_or_a_tool_says_at_the_end_belongs_to_no_exception(
+    tmp_path: Path, end: list[str]
+) -> None:
+    found = told(tmp_path, "========= COMPUTE-SANITIZER", *TRACE, "KeyError: 'x'", *end)
+    assert found[0] == ("python_traceback", "root")
+    assert found[1:] in ([], [("process_death", "cascade")])
+
+
+def test_repeat_of_an_error_that_is_only_counted_is_explained(tmp_path: Path) -> None:
+    lines = [*TRACE, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."] * 40
+    late = [*TRACE, "RuntimeError: CUDA error: out of memory"]
+    assert {witness for witness, _ in told(tmp_path, *lines, *late, *lines)} == {"c10", "oom"}
+
+
+def test_chain_with_an_explained_cause_is_explained(tmp_path: Path) -> None:
     lines = [
         *TRACE,
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
@@ -79,7 +127,23 @@ def test_chain_with_an_explained_cause_is_explained(read: Read) -> None:
         *TRACE,
         "RuntimeError: engine is dead",
     ]
-    assert not faults(read(WITNESS, lines))
+    assert told(tmp_path, *lines) == [("oom", "root")]
+
+
+def test_output_of_a_compiler_belongs_to_the_exception(tmp_path: Path) -> None:
+    output = [
+        "[1/3] /usr/local/cuda/bin/nvcc -c batch_prefill.cu -o batch_prefill.cuda.o",
+        "FAILED: batch_prefill.cuda.o ",
+        "/usr/local/cuda/bin/nvcc -c batch_prefill.cu exit status 2",
+        *["/srv/x.cuh(12): note: in an instantiation of template f"] * 40,
+        "nvcc fatal   : Unsupported gpu architecture 'compute_120a'",
+        "ninja: build stopped: subcommand failed.",
+    ]
+    log = tmp_path / "serve.log"
+    log.write_text("\n".join([*TRACE, "RuntimeError: Ninja build failed. Ninja output:", *output]) + "\n")
+    (fault,) = analyze([str(log)]).faults
+    assert (fault.kind, fault.last_line) == ("configuration", 4 + len(output))
+    assert fault.text.endswith("Ninja output: nvcc fatal   : Unsupported gpu architecture 'compute_120a'")
 
 
 @pytest.mark.parametrize(
@@ -89,6 +153,8 @@ def test_chain_with_an_explained_cause_is_explained(read: Read) -> None:
         ("MemoryError", "out_of_memory"),
         ("ConnectionResetError: [Errno 104] Connection reset by peer", "peer_lost"),
         ("app.errors.ShapeError: bad", "unknown"),
+        ("FloatingPointError: invalid value (nan) encountered in jit(log)", "nan"),
+        ("FloatingPointError: divide by zero encountered in divide", "unknown"),
     ],
 )
 def test_kinds(read: Read, error: str, kind: str) -> None:
