@@ -21,8 +21,14 @@ from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault, error_cod
 
 NAME = "cuda_macros"
 _PYTHON = frozenset(
-    {"cupy", "pycuda", "numba", "tensor_map", "numbered", "failed_with"}
+    {"cupy", "pycuda", "numba", "tensor_map", "numbered", "failed_with", "all_reduce", "check", "tvm"}
+    | {"tvm_call", "tvm_launch"}
 )  # raised as exceptions
+_OWN_KINDS: dict[str, FaultKind] = {
+    "host_assert": "host_abort",
+    "index": "input_check",  # candle looks at indices on the host
+}
+_FUNCTION, _FUNCTION_LINES = "// func_name=", 3
 _API = ("cuda", "cu", "hip", "CUDA", "nccl")
 _FORMS = (
     Form(rule="cupy", begins=r"(?:[a-z_]+\.)*CUDA(?:Runtime|Driver)Error: "),
@@ -31,7 +37,11 @@ _FORMS = (
         rule="pycuda",
         begins=r"(?:pycuda\._driver\.[A-Za-z]+|LogicError|LaunchError): cu[A-Z][A-Za-z0-9_]* failed: ",
     ),
-    Form(rule="all_reduce", begins="Failed: Cuda error "),
+    Form(rule="all_reduce", begins="Failed: C(?:uda|UDA) error "),  # vLLM, DeepEP
+    Form(rule="tvm", begins="(?:InternalError|TVMError): CUDA: "),
+    Form(rule="tvm_call", begins=r"CUDAError: (?:Check failed: [^:\n]*: ?)?cu[A-Z][A-Za-z0-9_]*\("),
+    Form(rule="tvm_launch", begins="CUDALaunch Error: "),
+    Form(rule="index", begins="[a-z][a-z-]* invalid index [0-9]+ with dim size "),
     Form(rule="numbered", begins=r"CUDA (?:driver|runtime) error \("),
     Form(rule="tensor_map", begins="Failed to (?:encode tensor map: |initialize the TMA descriptor)"),
     Form(rule="cudarc", begins=r"(?:Driver|Cublas|Cudnn|Curand)Error\((?:CUDA_ERROR|[A-Z]+_STATUS)_"),
@@ -40,7 +50,7 @@ _FORMS = (
     Form(rule="thrust", begins=r"CUDA error [0-9]+ \["),
     Form(rule="gpuassert", begins="GPUassert: "),
     Form(rule="host_assert", begins=r"[^\s:()]+:[0-9]+: [^\n]*Assertion `[^\n]*== cudaSuccess"),
-    Form(rule="check", begins="Check failed: [^:(]*== cudaSuccess"),
+    Form(rule="check", begins=r"Check failed: \(?[^:(]*== cudaSuccess"),
     Form(rule="failure", begins="CUDA failure [0-9]+: "),
     Form(rule="flashinfer", begins="CUDA Error: "),
     Form(
@@ -61,11 +71,15 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
             continue
         reading.parsed.extend(one.lines)
         fault = _fault(one)
+        if one.rule == "tvm_launch":
+            fault = _with_function(fault, fetch)
         if one.rule in _PYTHON and at < FETCHED:
             fault, used = with_traceback(fault, fetch)
             reading.continuation.extend(used)
         reading.records.append(fault)
-    generic = pl.col("text").str.contains_any([" failed with error ", ": cudaError"])
+    generic = pl.col("text").str.contains_any(
+        [" failed with error ", ": cudaError", "CUDAError: ", " with dim size "]
+    )
     foreign = frame.filter(generic)["line"].to_list()
     reading.parsed = sorted(set(reading.parsed))
     lost = {loss.line for loss in losses.all()}
@@ -87,6 +101,15 @@ def _fault(one: Seen) -> FaultRecord:
     )
 
 
+def _with_function(fault: FaultRecord, fetch: Fetch) -> FaultRecord:
+    """The fault with the kernel that TVM names below its grid (``// func_name=topk_kernel``)."""
+    for line in fetch.after(fault.line, fault.process, _FUNCTION_LINES):
+        if line.text.startswith(_FUNCTION):
+            kernel = line.text.removeprefix(_FUNCTION).strip()
+            return msgspec.structs.replace(fault, kernel=kernel, last_line=max(fault.last_line, line.number))
+    return fault
+
+
 def _words(one: Seen) -> str:
     return (one.get("WORDS") or one.get("STRING") or one.get("QUOTED") or "").strip("'\" ")
 
@@ -99,18 +122,18 @@ def _number(one: Seen) -> int | None:
 def _kind(one: Seen, known: ErrorCode | None, name: str | None) -> FaultKind:
     if known is not None:
         return known.kind
-    if one.rule == "host_assert":
-        return "host_abort"
+    if one.rule in _OWN_KINDS:
+        return _OWN_KINDS[one.rule]
     return "library_status" if "_STATUS_" in (name or "") else "unknown"
 
 
 def _site(one: Seen, known: ErrorCode | None) -> FaultSite:
     """An error of the call itself is raised there; all other calls met what an earlier launch did."""
-    if one.rule == "host_assert" or (known is not None and known.site == "A" and _kernel(one) is None):
+    if one.rule in _OWN_KINDS or (known is not None and known.site == "A" and _kernel(one) is None):
         return "host"
-    if _kernel(one) is not None:
+    if _kernel(one) is not None or one.rule == "tvm_launch":
         return "launch"
-    call = one.get("CALL") or one.get("CALLED") or one.get("EXPRESSION") or ""
+    call = one.get("CALLED_BY") or one.get("CALL") or one.get("CALLED") or one.get("EXPRESSION") or ""
     return site_of_call(call) if call else "sync"
 
 
@@ -154,6 +177,12 @@ WITNESS = Witness(
         "pycuda._driver.",
         "LogicError: cu",
         "Failed: Cuda error ",
+        "Failed: CUDA error ",
+        "InternalError: CUDA: ",
+        "TVMError: CUDA: ",
+        "CUDAError: ",
+        "CUDALaunch Error: ",
+        " with dim size ",
         "CUDA driver error (",
         "CUDA runtime error (",
         "Failed to encode tensor map: ",

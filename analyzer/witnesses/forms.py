@@ -27,6 +27,7 @@ BEFORE_LINES = 400  # a chained traceback with another writer in between
 # stands the line of a source file.
 _ADDRESS = r"0x[0-9a-fA-F_]+"
 LONG_NUMBER = r"(^|[^:\w.])[0-9]{4,}"
+_CPP = (".cc", ".cpp", ".cu", ".cuh", ".h")  # TVM prints its C++ frames as Python ones
 Fields = dict[str, list[str]]
 
 
@@ -185,7 +186,7 @@ def with_traceback(fault: FaultRecord, fetch: Fetch) -> tuple[FaultRecord, set[i
     if trace is None:
         return fault, set()
     lines = {before[n][0] for n in trace.lines}
-    python = innermost_user(trace.frames)
+    python = innermost_user([frame for frame in trace.frames if not frame.file.endswith(_CPP)])
     return msgspec.structs.replace(fault, python=python, block_first=min(lines)), lines
 
 

@@ -41,8 +41,21 @@ _FORMS = (
     Form(rule="trace", begins="CUDA trace: "),
     Form(rule="old_assert", begins="GGML_ASSERT: "),
     Form(rule="assert", begins=r"(?:[A-Za-z]:)?[^\s:]+:[0-9]+: GGML_ASSERT\("),
+    Form(
+        rule="metal",
+        begins=r"[A-Z][^:(]*(?:\([^()]*\) ?)?\([0-9a-f]{8}:kIO[A-Za-z]*CommandBufferCallbackError",
+    ),
     Form(rule="numbered", begins=r"CUDA error [0-9]+ at [^\s:\[]+:[0-9]+: "),
 )
+
+
+# What Metal says of a command buffer; all others only met what an earlier one did.
+_METAL: dict[str, FaultKind] = {
+    "OutOfMemory": "out_of_memory",
+    "PageFault": "illegal_address",
+    "Hang": "hang_timeout",
+    "Timeout": "hang_timeout",
+}
 
 
 class _Around(msgspec.Struct):
@@ -164,12 +177,16 @@ def _fault(one: Seen, around: _Around) -> FaultRecord:
 def _kind(one: Seen, known: ErrorCode | None, words: str) -> FaultKind:
     if one.rule in {"assert", "old_assert"}:
         return "host_abort"
+    if one.rule == "metal":
+        return _METAL.get((one.get("STATUS") or "").rpartition("CallbackError")[2], "unknown")
     return known.kind if known else "library_status" if _LIBRARY.match(words) else "unknown"
 
 
 def _site(one: Seen, known: ErrorCode | None, around: _Around) -> FaultSite:
     """A check after a launch is that op's, or an older error; every other function only met it."""
     if one.rule in {"assert", "old_assert"} or (known is not None and known.site == "A"):
+        return "host"
+    if one.rule == "metal" and _kind(one, known, "") == "out_of_memory":
         return "host"
     return site_of_call(around.expression) if around.expression else "unknown"
 
@@ -188,7 +205,7 @@ def _text(one: Seen, words: str, api: str, around: _Around) -> str:
 
 WITNESS = Witness(
     name=NAME,
-    gates=(_DEVICE, "CUDA trace: ", "GGML_ASSERT", "at ggml-cuda"),
+    gates=(_DEVICE, "CUDA trace: ", "GGML_ASSERT", "at ggml-cuda", "CommandBufferCallbackError"),
     read=read,
     grammar="ggml.lark",
 )

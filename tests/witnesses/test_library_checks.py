@@ -56,6 +56,17 @@ def the_fault(reading: Reading) -> FaultRecord:
         (MACROS, f'DriverError(CUDA_ERROR_ILLEGAL_ADDRESS, "{IMA}")', "sync", 700),
         (MACROS, "Error: CublasError(CUBLAS_STATUS_NOT_INITIALIZED)", "sync", None),
         (MACROS, f"Failed: Cuda error /w/custom_all_reduce.cuh:453 '{IMA}'", "sync", 700),
+        (MACROS, f"RuntimeError: Failed: CUDA error /srv/DeepEP/csrc/deep_ep.cpp:411 '{IMA}'", "sync", 700),
+        (MACROS, f"InternalError: Check failed: (e == cudaSuccess || e == cudaErrorCudartUnloading) is false: CUDA: {IMA}", "sync", 700),
+        (MACROS, f"tvm.error.InternalError: CUDA: {IMA}", "sync", 700),
+        (MACROS, "tvm.error.InternalError: CUDAError: cuModuleLoadData(&(module_[device_id]), data_.c_str()) failed with error: CUDA_ERROR_NO_BINARY_FOR_GPU", "host", 209),
+        (MACROS, "CUDAError: Check failed: ret == 0 (-1 vs. 0) : cuStreamSynchronize(s) failed with error: CUDA_ERROR_ILLEGAL_ADDRESS", "sync", 700),
+        (MACROS, "tvm.error.InternalError: CUDALaunch Error: CUDA_ERROR_INVALID_VALUE", "host", 1),
+        (MACROS, "tvm.error.InternalError: CUDALaunch Error: CUDA_ERROR_LAUNCH_FAILED", "launch", 719),
+        (MACROS, "Error: index-select invalid index 50300 with dim size 50257", "host", None),
+        (GGML, "error: Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)", "host", None),
+        (GGML, "error: Caused GPU Address Fault Error (0000000b:kIOGPUCommandBufferCallbackErrorPageFault)", "unknown", None),
+        (GGML, "error: Ignored (for causing prior/excessive GPU errors) (00000004:kIOAccelCommandBufferCallbackErrorSubmissionsIgnored)", "unknown", None),
         (MACROS, f"CUDA driver error (a/b.hpp:108): 700 (CUDA_ERROR_ILLEGAL_ADDRESS, {IMA})", "sync", 700),
         (MACROS, "Exception: Failed to encode tensor map: 700", "sync", 700),
         (MACROS, f"CUDA failure 700: {IMA} ; GPU=0 ; hostname=w ; expr=cudaEventRecord(x)", "sync", 700),
@@ -232,3 +243,41 @@ def test_sites_of_calls() -> None:
     assert site_of_call("cuLaunchKernel(f, 1)") == "launch"
     assert site_of_call("cudaFree(p)") == "sync"
     assert site_of_call("") == "unknown"
+
+
+def test_tvm_names_the_function_whose_launch_failed(read: Reader) -> None:
+    lines = ["tvm.error.InternalError: CUDALaunch Error: CUDA_ERROR_INVALID_VALUE"]
+    lines += [" grid=(1,100800,1),  block=(1024,1,1)", "// func_name=cumprod_kernel"]
+    fault = the_fault(read(MACROS, lines))
+    assert (fault.kernel, fault.kind, fault.last_line) == ("cumprod_kernel", "invalid_argument", 3)
+
+
+def test_frames_of_tvm_in_cpp_are_not_the_users_python(read: Reader) -> None:
+    lines = ["Traceback (most recent call last):", '  File "/srv/app/chat.py", line 33, in <module>']
+    lines += ["    engine.chat()", '  File "/srv/tvm/src/runtime/cuda/cuda_device_api.cc", line 234, in ']
+    fault = the_fault(
+        read(MACROS, [*lines, f"InternalError: Check failed: (e == cudaSuccess) is false: CUDA: {IMA}"])
+    )
+    assert fault.python is not None
+    assert fault.python.line == 33
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)", "out_of_memory"),
+        (
+            "Caused GPU Address Fault Error (0000000b:kIOGPUCommandBufferCallbackErrorPageFault)",
+            "illegal_address",
+        ),
+        ("Caused GPU Timeout Error (00000002:kIOGPUCommandBufferCallbackErrorTimeout)", "hang_timeout"),
+        (
+            "Impacting Interactivity (0000000e:kIOGPUCommandBufferCallbackErrorImpactingInteractivity)",
+            "unknown",
+        ),
+    ],
+)
+def test_metal_says_what_happened_to_a_command_buffer(read: Reader, text: str, kind: str) -> None:
+    lines = ["ggml_metal_graph_compute: command buffer 0 failed with status 5", f"error: {text}"]
+    fault = the_fault(read(GGML, lines * 3))
+    assert (fault.kind, fault.line, fault.count) == (kind, 2, 3)
