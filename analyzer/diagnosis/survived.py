@@ -18,16 +18,32 @@ from analyzer.schema import Conclusion
 
 _REFUSED = (" 500 Internal Server Error", " 503 Service Unavailable")
 _EXIT = "[RECORD] EXIT "
-_STEP = "step "
+# TensorRT's builder tries tactics until one fits; trtexec says how it ended.
+_SUCCEEDED = ("Engine generation completed in ", "&&&& PASSED ")
+_FAILED = "&&&& FAILED "
+# A program that logs an error no louder than a warning and says what it does about it has caught it.
+_CALM = frozenset({"WARNING", "INFO", "DEBUG"})
+_CALM_WORD = re.compile(r"^(?:WARN(?:ING)?|INFO|DEBUG)\b")  # a logger that writes nothing but the level
+_HANDLED = re.compile(
+    r"(?i)\b(?:retry(?:ing)?|retries|re-trying|try(?:ing)? again|skip(?:ping|ped)?|fall(?:ing|s)? ?back"
+    r"|reduc(?:e|ing) (?:the )?(?:batch|chunk))\b"
+)
+_HANDLED_LINES = 3
 # Without a time such a line may come from a buffer that was flushed at exit (formats.md 7.6).
-_STEP_VALUE = re.compile(r"step [0-9]+\b.*[0-9]")
+_STEP_VALUE = re.compile(r"^step [0-9]+\b.*[0-9]")
+_STEPS = ("step ", "Step ", "epoch ", "Epoch ", "iteration ")  # of any program
+_LOGGED_STEP = re.compile(r"^(?:(?:INFO|DEBUG)\b:? *)?(?:[Ss]tep|[Ee]poch|iteration) [0-9]+\b.*[0-9]")
 
 
 class Survival(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process of one fault did after its last one. ``steps``: with a value printed."""
+    """What the process of one fault did after its last one. ``steps``: with a value printed.
+
+    ``succeeded``: it said that what it did has succeeded.
+    """
 
     answers: int
     steps: int
+    succeeded: bool = False
 
     @property
     def words(self) -> str:
@@ -40,6 +56,8 @@ class Survival(msgspec.Struct, frozen=True, kw_only=True):
             )
             if count
         ]
+        if self.succeeded:
+            said.append("said that it succeeded")
         return f"an error that the program survived: it {' and '.join(said)} afterwards"
 
 
@@ -124,22 +142,40 @@ def _is_fatal(record: FaultRecord) -> bool:
 def _survival(known: Knowledge, fault: FaultRecord) -> Survival | None:
     """What came after the last fault of a process; null = nothing shows that it went on."""
     reader = known.readers[fault.source]
-    rows = reader.matching([ANSWERED, *_REFUSED, _EXIT, _STEP])
+    rows = reader.matching([ANSWERED, *_REFUSED, _EXIT, *_STEPS, *_SUCCEEDED, _FAILED])
     rows = rows.filter(pl.col("line") > fault.last_line)
     own = rows.filter(pl.col("process") == fault.process)
-    answers = {row["line"] for row in own.iter_rows(named=True) if is_answer(row["text"])}
-    steps = [
-        row
-        for row in own.filter(pl.col("text").str.starts_with(_STEP)).iter_rows(named=True)
-        if _STEP_VALUE.match(row["text"]) and _is_later(known, fault, row["line"])
-    ]
-    done = max([*answers, *(row["line"] for row in steps)], default=0)
     text = pl.col("text")
-    failed = text.str.contains_any(list(_REFUSED)) & (pl.col("line") > done)
+    answers = {row["line"] for row in own.iter_rows(named=True) if is_answer(row["text"])}
+    steps = _steps_after(known, fault, own)
+    succeeded = own.filter(text.str.contains_any(list(_SUCCEEDED)))["line"].to_list()
+    done = max([*answers, *steps, *succeeded], default=0)
+    failed = text.str.contains_any([*_REFUSED, _FAILED]) & (pl.col("line") > done)
     died = text.str.starts_with(_EXIT) & ~text.str.contains(r"\bcode=0\b")
     if not done or rows.filter(failed | died).height:
         return None
-    return Survival(answers=len(answers), steps=len(steps))
+    return Survival(answers=len(answers), steps=len(steps), succeeded=bool(succeeded))
+
+
+def _steps_after(known: Knowledge, fault: FaultRecord, own: pl.DataFrame) -> list[int]:
+    """Lines of steps that are later than a fault, ``own``: lines of its process."""
+    handled = _is_handled(known, fault)
+    steps = own.filter(pl.col("text").str.contains((_LOGGED_STEP if handled else _STEP_VALUE).pattern))
+    return [line for line in steps["line"] if handled or _is_later(known, fault, line)]
+
+
+def _is_handled(known: Knowledge, fault: FaultRecord) -> bool:
+    """A logger told it no louder than a warning, and the program says that it tries something else.
+
+    The words stand behind the error or in the next lines: its lines come in order, so a step behind them is
+    later also without a time.
+    """
+    reader = known.readers[fault.source]
+    told = reader.lines(fault.line, fault.line)
+    if not any(line.level in _CALM or (line.level is None and _CALM_WORD.match(line.text)) for line in told):
+        return False
+    after = reader.after(fault.last_line, fault.process, _HANDLED_LINES)
+    return any(_HANDLED.search(line.text) for line in (*told, *after))
 
 
 def _is_later(known: Knowledge, fault: FaultRecord, number: int) -> bool:

@@ -89,3 +89,38 @@ def test_a_crash_before_a_restart_stays_the_root_if_the_new_run_survives_its_err
     again = "(Server pid=7) "
     lines = [banner, *IMA, banner, *(again + line for line in OOM), again + OK]
     assert roles(result(tmp_path, *lines)) == ["root", "bystander"]
+
+
+def test_a_builder_that_skips_a_tactic_for_memory_and_builds_the_engine_survived(tmp_path: Path) -> None:
+    stamp = "[11/30/2026-09:00:00] [TRT] "
+    where = "[defaultAllocator.cpp::allocate::20] Error Code 1: Cuda Runtime (out of memory)"
+    tried = [f"{stamp}[E] Error Code: 2: {where}", f"{stamp}[W] UNSUPPORTED_STATE: Skipping tactic 3 due to"]
+    built = f"{stamp}[I] Engine generation completed in 40.1 seconds."
+    passed = "&&&& PASSED TensorRT.trtexec [TensorRT v100300] # trtexec --onnx=m.onnx"
+    found = result(tmp_path, *tried, built, passed)
+    assert roles(found) == ["bystander"]
+    assert found.faults[0].role_reason.endswith("it said that it succeeded afterwards")
+    assert roles(result(tmp_path, *tried, passed.replace("PASSED", "FAILED"))) == ["root"]
+    assert roles(result(tmp_path, *tried)) == ["root"]
+
+
+CAUGHT = "WARNING OOM caught: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB."
+
+
+@pytest.mark.parametrize(
+    ("lines", "role"),
+    [
+        ([CAUGHT, "INFO retrying with batch 8", "INFO step 2 loss 1.2"], "bystander"),
+        ([f"{CAUGHT} Skipping this batch", "INFO step 2 loss 1.2"], "bystander"),
+        ([CAUGHT, "INFO retrying with batch 8"], "root"),  # nothing shows that it worked
+        ([CAUGHT, "INFO step 2 loss 1.2"], "root"),  # nothing says that it was handled
+        ([CAUGHT.replace("WARNING", "ERROR"), "INFO retrying", "INFO step 2 loss 1.2"], "root"),
+        ([CAUGHT, "INFO retrying with batch 8", "INFO step 2 loss 1.2", *OOM], "root"),
+    ],
+)
+def test_a_caught_error_is_survived_where_the_program_says_so_and_goes_on(
+    tmp_path: Path, lines: list[str], role: str
+) -> None:
+    found = result(tmp_path, "INFO step 1 loss 1.3", *lines)
+    assert role in roles(found)
+    assert ("root" in roles(found)) is (role == "root")
