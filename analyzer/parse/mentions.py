@@ -38,6 +38,13 @@ _CODE = re.compile(
     r"""|std::c(?:err|out) <<|^\s*#\s*define \w|\b(?:const char|static)\b[^=]*= ?["{]"""
 )
 _LISTED = re.compile(r"^\s*(?:[-*+]|[0-9]+\.) `$")  # Markdown: an item that begins with a text as code
+# Help text: an option or a variable, then its description in a column of its own.
+_OPTION = re.compile(r"^\s+(?:--?[A-Za-z][\w-]*|[A-Z][A-Z0-9_]+=\S+)(?:[=|]\S+|,? \S+)*\s{2,}\S")
+# A page explains what the words of the driver stand for.
+_MEANS = re.compile(
+    r"\b(?:triggered|encountered|address|failure|instruction|argument|memory)[\"'`]* +(?:(?:usually|often) )?"
+    r"(?:means|indicates)\b"
+)
 _TOLD_CHARS = 20  # of the text of a fault: what was found out about it may follow
 
 
@@ -70,7 +77,10 @@ def mentioned(gated: pl.DataFrame, faults: Mapping[int, str]) -> set[int]:
 def _only_mentions(line: str, error: str, level: str | None) -> bool:
     """Whether ``error`` stands in a line of one record that only mentions it."""
     at = line.find(error)
-    return at > 0 and "\n" not in line and is_mention(line[:at], level)
+    if at < 0 or "\n" in line:
+        return False
+    means = level not in _LOUD and _MEANS.search(line[at:]) is not None
+    return means or (at > 0 and is_mention(line[:at], level))
 
 
 def is_mention(before: str, level: str | None) -> bool:
@@ -82,7 +92,7 @@ def is_mention(before: str, level: str | None) -> bool:
     """
     if level not in _LOUD and is_explained(before):
         return True
-    if _LISTED.search(before):
+    if _LISTED.search(before) or (level is None and _OPTION.search(before)):
         return True
     raised = _RAISED.search(before)
     said = (before[: raised.start()] if raised else before).rstrip(" \t\"'`(")

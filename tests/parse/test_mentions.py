@@ -40,6 +40,10 @@ def result(folder: Path, *lines: str) -> Result:
         f"{INFO}In case of RuntimeError: {IMA} the worker is replaced",
         f"Registered handler for {IMA}",
         f"# RuntimeError: {IMA}",
+        f"{IMA} means that a kernel read or wrote outside its buffers.",
+        "  RuntimeError: CUDA error: device-side assert triggered usually means an index error.",
+        f"  MODULAR_DEBUG=device-sync-mode   Report the failing op: {CALL}",
+        f"  --sync, --no-sync   Wait after each launch; else a later call reports {IMA}",
     ],
 )
 def test_an_error_in_passing_is_none_and_no_op_is_suspected(tmp_path: Path, line: str) -> None:
@@ -58,6 +62,9 @@ def test_a_thousand_mentions_with_numbers_are_all_left_out(tmp_path: Path) -> No
     [
         f"{INFO}{IMA}",
         f"{INFO}stderr: RuntimeError: {IMA}",
+        f"    RuntimeError: {IMA}",
+        f"  MODEL=tiny {IMA}",
+        f"{IMA}. This usually means that an earlier launch failed.",
         f"{INFO}worker 0 crashed: {IMA}",
         f"{INFO}Engine loop died with RuntimeError: {IMA}",
         f"{INFO}Got RuntimeError: {IMA}",
