@@ -2,10 +2,12 @@
 
 It waits for its children and knows how each ended. The ``Root Cause`` is the rank whose end it observed
 first: evidence for which process to believe, no cause. The lines of one entry are joined by their order.
+Where it was told to stop itself, it says so by an exception of its own.
 """
 
 from __future__ import annotations
 
+import signal as signals
 from collections.abc import Sequence
 
 import msgspec
@@ -25,6 +27,7 @@ _LITERALS = (
     (f"{_ROOT}:", "root"),
     ("failed (exitcode:", "failed"),
     ("Sending process ", "closing"),
+    ("SignalException: Process ", "stopped"),
 )
 _FIELDS = ("rank", "exitcode", "traceback")  # at the start of a line of the block, if anywhere
 _FOREIGN = "foreign"
@@ -62,6 +65,8 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001  (all th
             (reading.parsed if mine else reading.not_mine).append(one.line.number)
             if one.value.rule == "failed" and int(one.value.tokens["PID"]) not in in_block:
                 reading.records.append(_failed(one))
+            elif one.value.rule == "stopped":
+                reading.records.append(_stopped(one))
     reading.losses = losses.all()
     reading.parsed = sorted(set(reading.parsed))
     reading.not_mine = sorted(set(reading.not_mine) - set(reading.parsed))
@@ -134,6 +139,16 @@ def _failed(one: Told[_Said]) -> FaultRecord:
     return msgspec.structs.replace(fault, pid=int(tokens["PID"]))
 
 
+def _stopped(one: Told[_Said]) -> FaultRecord:
+    """A scheduler or a person ended the launcher: it takes its ranks with it, and none of them failed."""
+    number, pid = int(one.value.tokens["SIGNAL"]), int(one.value.tokens["PID"])
+    known = {known.value: known.name for known in signals.Signals}
+    name = known.get(number, f"signal {number}")
+    text = f"the launcher (pid {pid}) got signal {number} ({name}: somebody asked it to stop)"
+    fault = _record(one.line, None, text)
+    return msgspec.structs.replace(fault, kind="peer_lost", name=name, pid=pid)
+
+
 def _record(line: Line, exit_code: int | None, text: str) -> FaultRecord:
     signal = signal_of_exit(exit_code) if exit_code is not None else None
     return FaultRecord(
@@ -172,6 +187,7 @@ WITNESS = Witness(
         "exitcode: ",
         "received by PID ",
         _CLOSING,
+        "SignalException: Process ",
     ),
     read=read,
     grammar="torchrun.lark",

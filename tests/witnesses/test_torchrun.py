@@ -94,3 +94,11 @@ def test_other_uses_of_the_words_are_not_ours(read: Reader) -> None:
     reading = read(WITNESS, ["child exitcode: 3", "rank 3 (local_rank: 3) ready", "signal received by PID 7"])
     assert not reading.records
     assert reading.not_mine == [1, 2, 3]
+
+
+def test_a_launcher_that_was_told_to_stop_names_the_signal(read: Reader) -> None:
+    text = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 293813 got signal: 15"
+    (fault,) = faults(read(WITNESS, text))
+    assert (fault.kind, fault.name, fault.pid, fault.rank) == ("peer_lost", "SIGTERM", 293813, None)
+    assert fault.relayed
+    assert not fault.first_observed
