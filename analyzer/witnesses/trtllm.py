@@ -32,6 +32,8 @@ _FORMS = (
         begins=r"Encountered an error in [^:]*: (?:\[TensorRT-LLM\]\[[A-Z]+\] )*CUDA runtime error in ",
     ),
     Form(rule="runtime", begins="CUDA runtime error in "),
+    # Only what ended the program: the autotuner and rejected requests print the same words.
+    Form(rule="check", begins=r"what\(\): +\[TensorRT-LLM\]\[ERROR\] Assertion failed: "),
     Form(rule="engine", begins=_WHERE + r"Error Code 1: (?:C[Uu][Dd][Aa] |Myelin |C[Uu][A-Za-z]+ \()"),
     Form(rule="memory", begins=_WHERE + "Error Code [0-9]+: OutOfMemory "),
 )
@@ -44,7 +46,7 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     for at, one in enumerate(read_forms(frame, NAME, _FORMS, losses)):
         reading.parsed.extend(one.lines)
         fault = _fault(one)
-        if one.rule == "runtime" and at < FETCHED:
+        if one.rule in {"runtime", "check"} and at < FETCHED:
             used = _frames(one, fetch)
             reading.continuation.extend(used)
             fault = msgspec.structs.replace(fault, last_line=max([fault.last_line, *used]))
@@ -58,6 +60,8 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
 def _fault(one: Seen) -> FaultRecord:
     if one.rule == "memory":
         return build_fault(one, NAME, "out_of_memory", "host", vendor="nvidia")
+    if one.rule == "check":
+        return _check(one)
     known = _known(one)
     kind: FaultKind = known.kind if known else "library_status" if one.get("LIBRARY") else "unknown"
     function = one.get("FUNCTION") or ""
@@ -65,6 +69,16 @@ def _fault(one: Seen) -> FaultRecord:
     teardown = function.startswith(_RELEASES)
     fault = build_fault(one, NAME, kind, site, code=known, vendor="nvidia", teardown=teardown)
     return msgspec.structs.replace(fault, location=_location(one))
+
+
+def _check(one: Seen) -> FaultRecord:
+    """A condition of its own C++ code; ``TLLM_MPI_CHECK`` is one, with the number that MPI returned."""
+    returned = one.get("RETURNED")
+    status = returned.strip("'") if returned else None
+    kind: FaultKind = "library_status" if status is not None else "unknown"
+    fault = build_fault(one, NAME, kind, "host", name=f"MPI error {status}" if status is not None else None)
+    place = one.get("PLACE")
+    return msgspec.structs.replace(fault, location=split_place(place) if place else None)
 
 
 def _known(one: Seen) -> ErrorCode | None:
@@ -95,6 +109,7 @@ WITNESS = Witness(
     name=NAME,
     gates=(
         "CUDA runtime error in ",
+        "what():  [TensorRT-LLM][ERROR] Assertion failed: ",
         "Error Code 1: CUDA ",
         "Error Code 1: Myelin ",
         "Error Code 1: Cu",

@@ -49,3 +49,35 @@ def test_with_a_file_or_with_the_interface_that_was_called(
     assert isinstance(fault, FaultRecord)
     assert (fault.kind, fault.code, fault.teardown) == (kind, code, teardown)
     assert not reading.losses
+
+
+CHECK = "what():  [TensorRT-LLM][ERROR] Assertion failed: "
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name", "line"),
+    [
+        (
+            f"{CHECK}Failed: MPI error /src/common/mpiUtils.cpp:211 '6' (/src/common/mpiUtils.cpp:211)",
+            "library_status",
+            "MPI error 6",
+            211,
+        ),
+        (f"{CHECK}d == a + length (/app/plugins/gemmPlugin.cpp:156)", "unknown", None, 156),
+        (f"{CHECK}FP8 FMHA cannot be enabled except on Ada or Hopper", "unknown", None, None),
+    ],
+)
+def test_a_check_of_its_own_code_that_ended_the_program(
+    read: Reader, text: str, kind: str, name: str | None, line: int | None
+) -> None:
+    reading = read(WITNESS, f"  {text}\n1       0x7fb4aebbeb71 tensorrt_llm::common::throwRuntimeError + 82")
+    (fault,) = reading.records
+    assert isinstance(fault, FaultRecord)
+    assert (fault.kind, fault.name, fault.last_line) == (kind, name, 2)
+    assert (fault.location.line if fault.location else None) == line
+    assert not reading.losses
+
+
+def test_a_check_that_refused_a_request_ended_nothing(read: Reader) -> None:
+    text = "[E] submit request failed: [TensorRT-LLM][ERROR] Assertion failed: mMaxNewTokens > 0"
+    assert not read(WITNESS, text).records
