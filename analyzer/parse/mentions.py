@@ -39,7 +39,7 @@ _CODE = re.compile(
 )
 _LISTED = re.compile(r"^\s*(?:[-*+]|[0-9]+\.) `$")  # Markdown: an item that begins with a text as code
 # Help text: an option or a variable, then its description in a column of its own.
-_OPTION = re.compile(r"^\s+(?:--?[A-Za-z][\w-]*|[A-Z][A-Z0-9_]+=\S+)(?:[=|]\S+|,? \S+)*\s{2,}\S")
+_OPTION = re.compile(r"^\s+(?:--?[A-Za-z]|[A-Z][A-Z0-9_]+=)\S*(?: \S+)*\s{2,}\S")
 # A page explains what the words of the driver stand for.
 _MEANS = re.compile(
     r"\b(?:triggered|encountered|address|failure|instruction|argument|memory)[\"'`]* +(?:(?:usually|often) )?"
