@@ -162,6 +162,26 @@ _SWITCH = Xid(
     meaning="NVSwitch error",
     action="check the fabric manager and the switch; reset the GPUs of this switch",
 )
+RING_TIMEOUT, GPU_RESET, GPU_LOST = "ring timeout", "GPU reset", "GPU is lost"
+AMD_NAMES = frozenset({RING_TIMEOUT, GPU_RESET})  # a hang: of a kernel, the firmware or the board
+_NAMED = {
+    GPU_RESET: Xid(
+        number=0,
+        name="GPU_RESET",
+        reading="secondary",
+        kind="unknown",
+        meaning="the driver reset the GPU after something else",
+        action=_LOOK,
+    ),
+    GPU_LOST: Xid(
+        number=79,
+        name="FALLEN_OFF_THE_BUS",
+        reading="hardware",
+        kind="device_lost",
+        meaning="the GPU is gone",
+        action="power, PCIe, then reboot",
+    ),
+}
 _BY_NUMBER = {row.number: row for row in XIDS}
 _PREVIOUS = re.compile(r"caused by previous Xid ([0-9]{1,4})\b")
 _NVLINK_UNITS = range(144, 151)
@@ -182,11 +202,18 @@ def by_number(number: int) -> Xid | None:
 
 
 def by_name(name: str | None) -> Xid | None:
-    """The row of ``Xid 31`` or ``SXid 20034``, the names that records carry; null = another name."""
+    """The row of ``Xid 31`` or ``GPU reset``, the names that records carry; null = another name."""
     word, _, number = (name or "").partition(" ")
     if word == "SXid":
         return _SWITCH
+    if name in _NAMED:
+        return _NAMED[name]
     return by_number(int(number)) if word == "Xid" and number.isdigit() else None
+
+
+def bus_of(device: str) -> str:
+    """``3b:00`` of ``0000:3b:00`` and ``0000:3b:00.0``: what all forms of a PCI address have in common."""
+    return ":".join(device.lower().partition(".")[0].split(":")[-2:])
 
 
 def previous_xid(text: str) -> Xid | None:

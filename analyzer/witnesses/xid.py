@@ -1,8 +1,9 @@
-"""GPU faults in the kernel's log: NVIDIA's Xid and SXid, amdgpu's page faults (formats.md 3.17, 3.20).
+"""GPU faults in the kernel's log: NVIDIA's Xid and SXid, what amdgpu tells (formats.md 3.17, 3.20).
 
 They name GPU and process, never a kernel. Messages of one GPU, process and number within a second are one
 event; an Xid 13 has no pid and belongs to the process that the next Xid of its GPU names (observed.md 27).
 A message of hardware without a pid is about the whole GPU and stays so: several processes can use it.
+``nvidia-smi`` says of a GPU that the driver lost what the kernel's log says of it.
 """
 
 from __future__ import annotations
@@ -13,33 +14,41 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.faults.xids import Xid, by_name, by_number, kind_of, previous_xid
+from analyzer.faults.xids import GPU_LOST, Xid, bus_of, by_name, by_number, kind_of, previous_xid
 from analyzer.model import Advice, FaultRecord, Reading
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
+from analyzer.witnesses.amdgpu import AMD_FORMS, AMD_GATES, read_amd
 from analyzer.witnesses.distinct import Losses
-from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault, read_forms, read_line
+from analyzer.witnesses.forms import Form, Seen, build_fault, read_forms
 
 NAME = "xid"
 _EVENT_NS = 10**9  # the lines of one fault are 0.5 s apart at most (observed.md 27)
 _EVENT_LINES = 50  # where there is no clock
 _MAX_EVENTS = 500  # of a GPU, process and number; later ones are counted in the last
-_AMD_LINES = 4
 _OF_CHANNELS = frozenset({32, 43, 45, 69})  # a channel belongs to one process
 _NO_ACTION = "to 0x0 (None)"  # Xid 154: the GPU has recovered
 _LOST = "off the bus"
-_AMD_HEAD = re.compile(r"^amdgpu [0-9a-f:.]+: *(?:amdgpu: *)?")
-_BDF = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\b", re.IGNORECASE)
-_GATES = ("NVRM: Xid (", ": SXid (", "NVRM: GPU at PCI:", _LOST, " page fault (src_id:")
+_BDF = re.compile(r"(?<![0-9a-f:])[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\b", re.IGNORECASE)
+_SMI = "Unable to determine the device handle for"
+_NVIDIA_GATES = ("NVRM: Xid (", ": SXid (", "NVRM: GPU at PCI:", _LOST)
+_LOST_NUMBER = 79
 _FORMS = (
     Form(rule="xid", begins=r"NVRM: Xid \("),
     Form(rule="sxid", begins=r"nvidia-nvswitch[0-9]+: SXid \("),
     Form(rule="gpu_at", begins="NVRM: GPU at PCI:"),
     Form(rule="lost", begins="NVRM: .*fallen off the bus"),
-    Form(
-        rule="amd_fault",
-        begins=r"amdgpu [0-9a-f:.]+: (?:amdgpu: )?\[[a-z]+hub[^]]*\] (?:no-retry )?page fault \(",
-    ),
+    Form(rule="smi_lost", begins=_SMI + r" [^\n]*: *GPU is lost"),
+    *AMD_FORMS,
+)
+# Who and where: two lines that differ in it are two events, and one text for the grammar.
+_GPU = r"\((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?)"
+_PROCESS = r"\bpid='?([0-9]+)'?(?:, *name=([^,\n]+))?"
+_BLANK = (
+    r"(\((?:PCI:)?)[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}",
+    r"(pid='?)[0-9]+",
+    r"(name=)[^,\n]+",
+    r"([Cc]h(?:annel)? )[0-9a-f]{4,}",  # hexadecimal without a mark, as are register words
 )
 
 
@@ -59,21 +68,23 @@ class _Event(msgspec.Struct):
 def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     """Read the gated lines of one source: one record an event."""
     losses = Losses(NAME)
+    text = pl.col("text")
+    rows = frame.with_columns(text.str.split("\n")).explode("text")  # a JSON record can hold a whole log
     gap = pl.col("time_ns").diff() > _EVENT_NS
     far = pl.col("line").cast(pl.Int64).diff() > _EVENT_LINES
     burst = pl.when(pl.col("time_ns").is_null()).then(far).otherwise(gap).fill_null(False).cum_sum()
-    # A pid is told by its exact digits; channel and register words are hexadecimal without a mark.
-    seen = read_forms(frame, NAME, _FORMS, losses, blank=("([Cc]h(?:annel)? )[0-9a-f]{4,}",), apart=burst)
+    where = [text.str.extract(f"({pattern})").fill_null("") for pattern in (_GPU, _PROCESS)]
+    apart = pl.concat_str(burst.cast(pl.String), *where, separator="|")
+    seen = read_forms(rows, NAME, _FORMS, losses, blank=_BLANK, apart=apart)
     events = _events([one for one in seen if one.rule in {"xid", "sxid"}])
     reading = Reading(losses=losses.all(), parsed=sorted({line for one in seen for line in one.lines}))
-    reading.records = [_record(event) for event in events]
-    for at, one in enumerate(one for one in seen if one.rule == "amd_fault"):
-        record, used = _amd(one, fetch if at < FETCHED else None)
-        reading.records.append(record)
-        reading.continuation.extend(used)
-    reading.records.extend(_lost(seen, events))
+    of_amd, used = read_amd(seen, fetch)
+    reading.records = [*(_record(event) for event in events), *of_amd, *_lost(seen, events)]
     reading.records.sort(key=lambda record: record.line)
-    reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
+    reading.continuation = sorted(set(used) - set(reading.parsed))
+    known = {*reading.parsed, *reading.continuation}
+    others = rows.filter(~text.str.contains_any(_NVIDIA_GATES))["line"].unique().to_list()
+    reading.not_mine = sorted(set(others) - known)
     return reading
 
 
@@ -101,12 +112,14 @@ def _events(seen: Sequence[Seen]) -> list[_Event]:
 
 
 def _event(one: Seen) -> _Event:
+    """GPU and process are those of its own text: the grammar reads one for all that differ in them."""
     number = one.number("INT")
-    pid = one.get("PID")
-    name = (one.get("NAME") or "").strip()
+    gpu, process = re.search(_GPU, one.text), re.search(_PROCESS, one.text)
+    pid, name = process.groups() if process else (None, None)
+    name = (name or "").strip()
     return _Event(
         first=one,
-        gpu=(one.get("BDF") or "").lower(),
+        gpu=gpu.group(1).lower() if gpu else "",
         number=number if number is not None else 0,
         pid=int(pid) if pid else None,
         name=None if name in {"", "<unknown>"} else name,
@@ -173,44 +186,23 @@ def _process(pid: int | None, name: str | None, gpu: str) -> str:
 
 
 def _lost(seen: Sequence[Seen], events: Sequence[_Event]) -> list[FaultRecord]:
-    """``fallen off the bus`` without an Xid 79 is one (some drivers print it over three lines)."""
+    """A lost GPU without an Xid 79: some drivers print it over three lines, ``nvidia-smi`` finds it later."""
+    told = [event.gpu for event in events if event.number == _LOST_NUMBER]
     lost = [one for one in seen if one.rule == "lost"]
-    if not lost or any(event.number == 79 for event in events):
-        return []
-    fault = build_fault(lost[0], NAME, "device_lost", "kernel_log", vendor="nvidia")
-    named = _BDF.search(lost[0].text)
+    records = [_gone(lost[0], "Xid 79", sum(len(one.lines) for one in lost))] if lost and not told else []
+    buses = {bus_of(gpu) for gpu in (*told, *(one.device or "" for one in records))}
+    found = [one for one in seen if one.rule == "smi_lost" and bus_of(one.get("BDF") or "") not in buses]
+    return records + [_gone(one, GPU_LOST, len(one.lines)) for one in found]
+
+
+def _gone(one: Seen, name: str, count: int) -> FaultRecord:
+    fault = build_fault(one, NAME, "device_lost", "kernel_log", vendor="nvidia")
+    named = _BDF.search(one.text)
     gpu = named.group().lower() if named else None
-    return [
-        msgspec.structs.replace(
-            fault,
-            name="Xid 79",
-            process=f"GPU {gpu}" if gpu else "GPU",
-            device=gpu,
-            count=sum(len(o.lines) for o in lost),
-        )
-    ]
+    process = f"GPU {gpu}" if gpu else "GPU"
+    row = by_name(name) if name == GPU_LOST else None
+    label = f"{row.meaning}; {row.action}" if row else None
+    return msgspec.structs.replace(fault, name=name, process=process, device=gpu, count=count, label=label)
 
 
-def _amd(one: Seen, fetch: Fetch | None) -> tuple[FaultRecord, list[int]]:
-    """A page fault; the process can stand on the line itself or on the next ones."""
-    pid, name, used = one.get("PID"), one.get("PROCESS"), list[int]()
-    for line in fetch.after(one.line, one.process, _AMD_LINES) if fetch else ():
-        text = _AMD_HEAD.sub("", line.text.strip())
-        rule = "amd_page" if text.startswith("in page") else "amd_process"
-        fields = read_line(NAME, rule, text)
-        if fields is None:
-            continue
-        used.append(line.number)
-        if rule == "amd_process" and pid is None:
-            pid, name = fields["PID"][0], fields["PROCESS"][0]
-    fault = build_fault(one, NAME, "illegal_address", "kernel_log", vendor="amd")
-    gpu = one.get("BDF") or ""
-    known = int(pid) if pid and int(pid) else None  # 0 = the driver does not know it
-    last = max([*one.lines, *used])
-    process = _process(known, name, gpu)
-    return msgspec.structs.replace(
-        fault, process=process, device=gpu, name="page fault", last_line=last
-    ), used
-
-
-WITNESS = Witness(name=NAME, gates=_GATES, read=read, grammar="xid.lark")
+WITNESS = Witness(name=NAME, gates=(*_NVIDIA_GATES, _SMI, *AMD_GATES), read=read, grammar="xid.lark")

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from analyzer.faults.xids import XIDS, by_name, by_number, kind_of
+from analyzer.grammar import parse
 from analyzer.model import Advice, FaultRecord
 from analyzer.witnesses.xid import WITNESS
 from tests.witnesses.conftest import MemoryLog, Reader
@@ -195,3 +196,120 @@ def test_names_of_records_lead_back_to_the_table() -> None:
     assert by_name("Xid 31") == by_number(31)
     assert by_name("cudaErrorUnknown") is None
     assert kind_of(None, "x") == "unknown"
+
+
+RING = "signaled seq=3312, emitted seq=3314"
+RINGS = [
+    [
+        f"amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, {RING}",
+        "amdgpu 0000:03:00.0: amdgpu: Process information: process llama-server pid 4711 thread llama-serve:cs0 pid 4720",
+        "amdgpu 0000:03:00.0: amdgpu: GPU reset begin!",
+        "amdgpu 0000:03:00.0: amdgpu: MODE1 reset",
+        "amdgpu 0000:03:00.0: amdgpu: GPU reset(1) succeeded!",
+    ],
+    [
+        f"amdgpu 0000:03:00.0: ring comp_1.1.0 timeout, {RING}",
+        "amdgpu 0000:03:00.0:  Process llama-server pid 4711 thread llama-server pid 4711",
+        "amdgpu 0000:03:00.0: Starting comp_1.1.0 ring reset",
+        "amdgpu 0000:03:00.0: Ring comp_1.1.0 reset succeeded",
+        "amdgpu 0000:03:00.0: [drm] device wedged, but recovered through reset",
+    ],
+    [
+        f"[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx timeout, {RING}",
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* Process information: process llama-server pid 4711 thread a pid 4711",
+        "amdgpu 0000:03:00.0: amdgpu: GPU reset begin!",
+    ],
+]
+
+
+@pytest.mark.parametrize("lines", RINGS, ids=["newer", "newest", "oldest"])
+def test_a_hang_of_amd_in_three_generations_of_the_driver(read: Reader, lines: list[str]) -> None:
+    reading = read(WITNESS, lines)
+    (fault,) = reading.records
+    assert isinstance(fault, FaultRecord)
+    assert (fault.kind, fault.name, fault.vendor) == ("hang_timeout", "ring timeout", "amd")
+    assert (fault.process, fault.device) == ("llama-server pid=4711", "0000:03:00.0")
+    assert not reading.losses
+    assert len(reading.parsed) + len(reading.continuation) == len(lines)
+
+
+def test_a_reset_alone_tells_that_something_failed_and_not_what(read: Reader) -> None:
+    fault = the_fault(read, "amdgpu 0000:03:00.0: amdgpu: GPU reset begin!")
+    assert (fault.name, fault.kind, fault.process) == ("GPU reset", "unknown", "GPU 0000:03:00.0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "amdgpu 0000:03:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block",
+        "amdgpu 0000:03:00.0: amdgpu: socket: 0, die: 0 2 uncorrectable hardware errors detected in umc block",
+        "amdgpu 0000:03:00.0: amdgpu: socket: 0, die: 0, 1 new uncorrectable hardware errors detected in gfx block",
+        "amdgpu 0000:03:00.0: amdgpu: uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!",
+        "amdgpu 0000:03:00.0: amdgpu: RAS event of type ERREVENT_ATHUB_INTERRUPT detected!",
+    ],
+)
+def test_an_uncorrectable_error_of_amd_is_of_hardware(read: Reader, text: str) -> None:
+    fault = the_fault(read, text)
+    assert (fault.kind, fault.vendor, fault.device) == ("ecc_error", "amd", "0000:03:00.0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "amdgpu 0000:03:00.0: amdgpu: no uncorrectable hardware errors detected in umc block",
+        "amdgpu 0000:03:00.0: amdgpu: 1 correctable hardware errors detected in umc block",
+        "amdgpu 0000:03:00.0: amdgpu: socket: 0, die: 0 0 uncorrectable hardware errors detected in umc block",
+        "amdgpu 0000:03:00.0: amdgpu: socket: 0, die: 0, 3 uncorrectable hardware errors detected in total in umc block",
+        "the GPU reset is planned for tonight",
+        "reader: ring timeout, signaled seq=1",
+    ],
+)
+def test_what_is_no_error_of_amd_is_silent(read: Reader, text: str) -> None:
+    reading = read(WITNESS, text)
+    assert (reading.records, reading.losses) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("gpu", "device"),
+    [
+        ("GPU0000:3B:00.0", "0000:3b:00"),
+        ("GPU1: 0000:5E:00.0", "0000:5e:00"),
+        ("GPU 0000:3B:00.0", "0000:3b:00"),
+    ],
+)
+def test_nvidia_smi_names_a_gpu_that_the_driver_lost(read: Reader, gpu: str, device: str) -> None:
+    text = f"Unable to determine the device handle for {gpu}: GPU is lost.  Reboot the system to recover this GPU"
+    fault = the_fault(read, text)
+    assert (fault.kind, fault.device, fault.process) == ("device_lost", device, f"GPU {device}")
+
+
+def test_nvidia_smi_that_fails_for_another_reason_tells_of_no_lost_gpu(read: Reader) -> None:
+    assert not read(
+        WITNESS, "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error"
+    ).records
+
+
+def test_a_lost_gpu_is_told_once(read: Reader) -> None:
+    lines = [
+        f"{PCI}79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+        "Unable to determine the device handle for GPU0000:00:06.0: GPU is lost. Reboot the system",
+    ]
+    assert [record.line for record in read(WITNESS, lines).records] == [1]
+
+
+def test_processes_and_gpus_do_not_make_a_text_another_one_for_the_grammar(
+    read: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand processes are one text, and each keeps its pid, name and GPU."""
+    parsed: list[str] = []
+
+    def counted(name: str, text: str, start: str = "start") -> object:
+        parsed.append(text)
+        return parse(name, text, start)
+
+    monkeypatch.setattr("analyzer.witnesses.forms.parse", counted)
+    lines = [f"NVRM: Xid (PCI:0000:{n:02x}:00): 31, pid={n}, name=p{n}, Ch 0000001f" for n in range(200)]
+    records = read(WITNESS, lines).records
+    assert len(parsed) == 1
+    told = [(one.process, one.device) for one in records if isinstance(one, FaultRecord)]
+    assert told == [(f"p{n} pid={n}", f"0000:{n:02x}:00") for n in range(200)]
