@@ -36,6 +36,7 @@ _FORMS = (
         r"|Background loop has errored already",
     ),
     Form(rule="died", begins=r"Worker (?:proc )?[A-Za-z_][\w-]* (?:pid [0-9]+ )?died"),
+    Form(rule="gone", begins=r"Engine core proc \S+ died unexpectedly"),
     Form(rule="timed_out", begins=r"RPC call to [A-Za-z_]+ timed out"),
     Form(
         rule="written",
@@ -45,6 +46,20 @@ _FORMS = (
     Form(rule="dumping", begins=r"Dumping input data"),
 )
 _ENGINE = "the engine of this API server died"
+# The monitor of the client also prints it when the engine was asked to end and the client was not.
+_GONE = (
+    "the engine process is gone; also printed when it was asked to stop (SIGTERM, Ctrl-C, end of the script)"
+)
+_STOPPED = (
+    "KeyboardInterrupt",
+    "SIGTERM",
+    "SIGINT",
+    "received signal 15",
+    "received signal 2",
+    "Shutting down",
+    "Application shutdown complete",
+    "Finished server process",
+)
 _LOAD = (
     ("num_running_reqs", "{} requests were running"),
     ("num_waiting_reqs", "{} waiting"),
@@ -55,7 +70,18 @@ _LOAD = (
 
 def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     """Read the gated lines of one source."""
-    return read_server(frame, fetch, NAME, _FORMS, _BUILDS)
+    reading = read_server(frame, fetch, NAME, _FORMS, _BUILDS)
+    gone = [one for one in reading.records if isinstance(one, FaultRecord) and _GONE in one.text]
+    if gone and (stopped := _first_stop(fetch)) is not None:
+        asked = [one for one in gone if one.line > stopped]
+        reading.records = [one for one in reading.records if one not in asked]
+    return reading
+
+
+def _first_stop(fetch: Fetch) -> int | None:
+    """The line in which somebody asks the server to stop; null = none."""
+    lines = fetch.matching(_STOPPED)["line"]
+    return int(lines[0]) if lines.len() else None
 
 
 def _dead(seen: Seen) -> Sequence[Record]:
@@ -85,6 +111,10 @@ def _died(seen: Seen) -> Sequence[Record]:
     pid = seen.number("PID")
     fault = death(seen, NAME, signal) if signal else relayed(seen, NAME, "peer_lost")
     return [msgspec.structs.replace(fault, relayed=True, pid=pid or fault.pid)]
+
+
+def _gone(seen: Seen) -> Sequence[Record]:
+    return [relayed(seen, NAME, "peer_lost", f"{seen.text.strip()} ({_GONE})")]
 
 
 def _timed_out(seen: Seen) -> Sequence[Record]:
@@ -132,6 +162,7 @@ _BUILDS = {
     "announced": _announced,
     "failed_procs": _failed_procs,
     "died": _died,
+    "gone": _gone,
     "timed_out": _timed_out,
     "scheduled": _scheduled,
     "stats": _stats,
@@ -154,6 +185,7 @@ WITNESS = Witness(
         "WorkerProc initialization failed",
         "shutting down executor",
         " died, exit code: ",
+        "Engine core proc ",
         "RPC call to ",
         "num_scheduled_tokens=",
         "SchedulerStats(",

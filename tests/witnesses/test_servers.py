@@ -24,6 +24,7 @@ WorkerProc hit an exception: %s
 Worker proc VllmWorker-0 died unexpectedly, shutting down executor.
 Worker VllmWorkerProcess pid 52528 died, exit code: -6
 TimeoutError: RPC call to sample_tokens timed out.
+Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.
 """
 SGLANG = """\
 Scheduler hit an exception: Traceback (most recent call last):
@@ -212,3 +213,27 @@ def test_source_code_and_other_programs_are_not_ours(read: Reader, witness: Witn
     reading = read(witness, text)
     assert not reading.records
     assert not reading.losses
+
+
+GONE = "Engine core proc EngineCore_DP0 died unexpectedly, shutting down client."
+
+
+def test_an_engine_process_that_is_gone_is_a_last_resort(read: Reader) -> None:
+    (fault,) = read(vllm.WITNESS, GONE).records
+    assert isinstance(fault, FaultRecord)
+    assert (fault.kind, fault.relayed) == ("peer_lost", True)
+    assert "also printed when it was asked to stop" in fault.text
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Shutting down FastAPI HTTP server.",
+        "KeyboardInterrupt",
+        "[launcher.py:99] Received SIGTERM",
+        "INFO:     Application shutdown complete.",
+    ],
+)
+def test_an_engine_that_ends_behind_a_request_to_stop_did_not_fail(read: Reader, asked: str) -> None:
+    assert read(vllm.WITNESS, [asked, GONE]).records == []
+    assert len(read(vllm.WITNESS, [GONE, asked]).records) == 1
