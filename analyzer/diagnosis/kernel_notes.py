@@ -6,23 +6,36 @@ from collections.abc import Sequence
 
 import msgspec
 
-from analyzer.faults.kernel_links import Links
+from analyzer.faults.host_kills import is_host_kill, program_of, role_of_kill, victim_of
+from analyzer.faults.kernel_links import Links, says_what_code_did
 from analyzer.faults.kernel_log import (
     VERDICT,
+    companions_of,
+    is_cause,
     is_explainable,
     is_failing_hardware,
+    is_joined_by_time,
     is_kernel_log,
+    is_of_driver,
     joined_hardware,
     reading_of,
 )
-from analyzer.faults.xids import by_name
+from analyzer.faults.xids import AMD_NAMES, by_name
 from analyzer.model import FaultRecord
 from analyzer.schema import Conclusion, NextStep
 
 _SHOWN = 3
+_NAMES_SHOWN = 8
 _PUSH_BUFFER = "Xid 32"  # mostly PCIe, says NVIDIA's catalogue: neither software nor hardware by itself
 _PROCESSES = "nvidia-smi --query-compute-apps=pid,gpu_bus_id,process_name --format=csv"
 _HEALTH = "nvidia-smi -q -d ECC,ROW_REMAPPER"
+_AMD_HEALTH = "amd-smi metric --ecc   # older: rocm-smi --showrasinfo all"
+_COUNTED = frozenset({"ecc_error", "device_lost", "hang_timeout"})
+_COMPARE = {
+    "nvidia": "compare pid and GPU (nvidia-smi --query-compute-apps=pid,gpu_bus_id --format=csv)",
+    "amd": "compare pid and GPU (amd-smi process)",
+}
+_BY_TIME = "only the time joins the hardware message with the error of the program"
 
 
 def with_kernel_log(conclusion: Conclusion, records: Sequence[FaultRecord], root: FaultRecord) -> Conclusion:
@@ -31,7 +44,8 @@ def with_kernel_log(conclusion: Conclusion, records: Sequence[FaultRecord], root
     A hardware message of the kernel driver makes hardware the cause: the fault at hand is its consequence.
     One that nothing links with it is told, and blamed for nothing.
     """
-    logged = [record for record in records if is_kernel_log(record)]
+    logged = [record for record in records if is_of_driver(record)]
+    conclusion = msgspec.structs.replace(conclusion, notes=[*conclusion.notes, *_of_kills(records, root)])
     if not logged:
         return conclusion
     hardware = joined_hardware(records, root)
@@ -39,6 +53,9 @@ def with_kernel_log(conclusion: Conclusion, records: Sequence[FaultRecord], root
     notes.extend(_of_unlinked(records, root))
     notes.extend(_of_other_hardware(records, root, hardware))
     notes.extend(_of_software(logged, root))
+    if is_joined_by_time(records, root):
+        conclusion = msgspec.structs.replace(conclusion, confidence="likely")
+        notes.append(f"{_BY_TIME}: {_COMPARE[root.vendor or 'nvidia']}")
     cause = conclusion.cause_class
     if hardware:
         cause = "hardware"
@@ -49,14 +66,16 @@ def with_kernel_log(conclusion: Conclusion, records: Sequence[FaultRecord], root
 
 def with_cleanup(conclusion: Conclusion, records: Sequence[FaultRecord]) -> Conclusion:
     """The conclusion of a log without a root fault whose kernel log only follows something else."""
+    told = [_of_kill(one, None) for one in records if is_host_kill(one)][:_SHOWN]
     if not records or not all(is_kernel_log(record) for record in records):
-        return conclusion
+        return msgspec.structs.replace(conclusion, notes=[*conclusion.notes, *told])
     notes = [f"line {one.line}: {_said(one)}" for one in records[:_SHOWN]]
     notes.extend(_more(len(records)))
+    only = "only has messages that are no fault by themselves"
+    if len(told) == len(records[:_SHOWN]):
+        only = "tells of a kill for memory, and nothing says that it hit this program"
     return msgspec.structs.replace(
-        conclusion,
-        statement="No fault found: the kernel log only has messages that are no fault by themselves.",
-        notes=notes,
+        conclusion, statement=f"No fault found: the kernel log {only}.", notes=notes
     )
 
 
@@ -67,15 +86,21 @@ def kernel_log_steps(records: Sequence[FaultRecord], root: FaultRecord | None) -
             return []
         why = "the kernel log alone has no fault: the program's own log says whether it failed, and of what"
         return [NextStep(command="trace-analyze <log of the program> <this kernel log>", why=why)]
-    if not is_kernel_log(root) and own_verdicts(records, root):
+    if not is_of_driver(root) and own_verdicts(records, root):
         why = (
             f"its GPU Recovery Action is the driver's verdict; what stands before {VERDICT} in dmesg says why"
         )
         return [NextStep(command="nvidia-smi -q", why=why)]
+    if is_of_driver(root) and root.vendor == "amd":
+        why = "error counters of each GPU: whether the memory or a unit of this one fails"
+        return [NextStep(command=_AMD_HEALTH, why=why)] if root.kind in _COUNTED else []
     unlinked = unlinked_hardware(records, root)
     if not unlinked:
         return []
     names = ", ".join(dict.fromkeys(_named(one) for one in unlinked[:_SHOWN]))
+    if unlinked[0].vendor == "amd":
+        why = f"whether the GPU that the program used is the one of {names}"
+        return [NextStep(command=_AMD_HEALTH, why=why)]
     health = f"errors of each GPU: whether the one that the program used is the one of {names}"
     processes = (
         "which process uses which GPU (PCI address), to compare with the kernel log, once it runs again"
@@ -84,12 +109,17 @@ def kernel_log_steps(records: Sequence[FaultRecord], root: FaultRecord | None) -
 
 
 def unlinked_hardware(records: Sequence[FaultRecord], root: FaultRecord) -> list[FaultRecord]:
-    """Messages of failed hardware that nothing in the texts links with the error of a program."""
-    if is_kernel_log(root):
+    """Messages of failed hardware that nothing in the texts links with the error of a program for certain."""
+    if is_of_driver(root):
         return []
-    links = Links(records, root)
-    logged = [one for one in records if is_kernel_log(one) and is_failing_hardware(one, records)]
-    return [one for one in logged if links.of(one).linked is not True]
+    links, companions = Links(records, root), companions_of(records)
+    logged = [one for one in records if is_of_driver(one) and is_failing_hardware(one, companions)]
+    return [one for one in logged if not is_cause(one, companions, links) and not _is_linked(one, links)]
+
+
+def _is_linked(record: FaultRecord, links: Links) -> bool:
+    link = links.of(record)
+    return bool(link.linked) and not link.by_time
 
 
 def place_of(record: FaultRecord, root: FaultRecord | None) -> str:
@@ -136,7 +166,7 @@ def own_verdicts(records: Sequence[FaultRecord], root: FaultRecord) -> list[Faul
 
 
 def _is_of(record: FaultRecord, root: FaultRecord, links: Links) -> bool:
-    if is_kernel_log(root):
+    if is_of_driver(root):
         return record is root or (record.device is not None and record.device == root.device)
     return links.of(record).linked is True
 
@@ -155,13 +185,16 @@ def _of_unlinked(records: Sequence[FaultRecord], root: FaultRecord) -> list[str]
         row, link = by_name(one.name), links.of(one)
         what = f"{place_of(one, root)}: {_named(one)}{f', {row.meaning}' if row else ''}"
         if link.linked is False:
-            told = "that is not joined with this fault"
-            notes.append(f"the kernel log has a hardware message ({what}) {told}: {link.why}")
+            apart = "that is not joined with this fault"
+            notes.append(f"the kernel log has a hardware message ({what}) {apart}: {link.why}")
         else:
+            but = "nothing links with this error"
+            if link.near:
+                but = "came at the same time, and nothing else links with this error"
+            why = "a time proves no link" if link.by_time else link.why
             notes.append(
-                f"the kernel log has a hardware message ({what}) that nothing links with this error "
-                f"({link.why}): compare pid and GPU (nvidia-smi --query-compute-apps=pid,gpu_bus_id "
-                "--format=csv)"
+                f"the kernel log has a hardware message ({what}) that {but} ({why}): "
+                f"{_COMPARE[one.vendor or 'nvidia']}"
             )
     if len(unlinked) > _SHOWN:
         notes.append(
@@ -175,12 +208,13 @@ def _of_other_hardware(
 ) -> list[str]:
     """Messages of hardware that can be of this event and still do not explain it: corrected errors."""
     told = {id(one) for one in (*hardware, *unlinked_hardware(records, root))}
-    other = [one for one in records if is_kernel_log(one) and reading_of(one) == "hardware"]
+    other = [one for one in records if is_of_driver(one) and reading_of(one) == "hardware"]
     other = [one for one in other if id(one) not in told and not (hardware and one.name == "Xid 45")]
     if not other:
         return []
-    names = ", ".join(dict.fromkeys(_named(one) for one in other))
-    return [f"hardware messages that do not explain this fault: {names} ({places_of(other, root)})"]
+    names = list(dict.fromkeys(_named(one) for one in other))
+    shown = ", ".join(names[:_NAMES_SHOWN]) + (" ..." if len(names) > _NAMES_SHOWN else "")
+    return [f"hardware messages that do not explain this fault: {shown} ({places_of(other, root)})"]
 
 
 def _of_software(logged: Sequence[FaultRecord], root: FaultRecord) -> list[str]:
@@ -189,24 +223,51 @@ def _of_software(logged: Sequence[FaultRecord], root: FaultRecord) -> list[str]:
         return []
     if not any(reading_of(record) == "software" for record in logged):
         return []
+    if any(record.name in AMD_NAMES for record in logged):
+        return ["a hang is told without its cause: a kernel that does not end, the firmware or the board"]
     names = ", ".join(dict.fromkeys(record.name or "page fault" for record in logged))
     told = "speaks for software: no message of memory, link or firmware errors"
     note = f"the kernel log ({names}) {told} ({places_of(logged, root)})"
     processes = {record.process for record in logged if "pid=" in record.process}
-    if is_kernel_log(root) and len(processes) > 1:
+    if is_of_driver(root) and len(processes) > 1:
         return [note, f"{len(processes)} processes had faults; each is a failure of its own"]
     return [note]
 
 
 def _is_unclear(logged: Sequence[FaultRecord], root: FaultRecord, records: Sequence[FaultRecord]) -> bool:
     """Software is what an error is taken for where nothing is told; here the driver tells something else."""
-    if is_kernel_log(root):
-        return root.vendor == "nvidia" and (by_name(root.name) is None or root.name == _PUSH_BUFFER)
+    if is_of_driver(root):
+        unread = root.vendor == "nvidia" and (by_name(root.name) is None or root.name == _PUSH_BUFFER)
+        return unread or root.name in AMD_NAMES
     software = any(reading_of(one) == "software" for one in logged)
-    return is_explainable(root) and not software and bool(own_verdicts(records, root))
+    if not is_explainable(root) or software:
+        return False
+    links = Links(records, root)
+    hinted = any(links.of(one).near for one in unlinked_hardware(records, root))
+    return bool(own_verdicts(records, root)) or (hinted and not says_what_code_did(root))
+
+
+def _of_kills(records: Sequence[FaultRecord], root: FaultRecord) -> list[str]:
+    """Kills for memory that are not the root: said, not accused."""
+    program = program_of(records)
+    kills = [one for one in records if is_host_kill(one) and one is not root]
+    kills = [one for one in kills if role_of_kill(one, root, program)[0] == "bystander"]
+    notes = [_of_kill(one, root) for one in kills[:_SHOWN]]
+    return [*notes, f"and {len(kills) - _SHOWN} more kills for memory"] if len(kills) > _SHOWN else notes
+
+
+def _of_kill(kill: FaultRecord, root: FaultRecord | None) -> str:
+    victim = victim_of(kill)
+    return f"{place_of(kill, root)}: {_said_of_kill(victim.words if victim else 'a process')}"
+
+
+def _said_of_kill(who: str) -> str:
+    return f"the kernel killed {who} for memory of the host, and nothing here says that this program is it"
 
 
 def _said(record: FaultRecord) -> str:
+    if (victim := victim_of(record)) is not None:
+        return _said_of_kill(victim.words)
     if record.name == "Xid 45":
         return (
             f"Xid 45: the driver removed the channels of {record.process}, which ended (Ctrl-C, a kill, or "

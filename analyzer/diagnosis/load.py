@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from analyzer.diagnosis.knowledge import Knowledge
+from analyzer.faults.host_kills import is_host_kill
 from analyzer.model import FaultRecord
 from analyzer.schema import CauseClass, Conclusion
 
@@ -13,12 +14,17 @@ KILL = "SIGKILL"
 
 
 def with_load(conclusion: Conclusion, known: Knowledge, root: FaultRecord) -> Conclusion:
-    """Add what the server told about its load; a killed process whose memory ran out failed for memory."""
+    """Add what the server told about its load; a killed process whose memory ran out failed for memory.
+
+    A kill in the kernel's log is the root where something links it with the program, else of another one.
+    """
     notes = [*conclusion.notes, *(f"line {state.line}: {state.text}" for state in known.states[:_SHOWN])]
     cause: CauseClass | None = conclusion.cause_class
     if root.kind == "host_abort" and root.name == KILL:
-        full = [record for record in known.records if record.kind == "out_of_memory"]
+        full = [one for one in known.records if one.kind == "out_of_memory" and not is_host_kill(one)]
         cause = "memory" if full else cause
         told = [f"line {record.line}: {record.text.splitlines()[0]}" for record in full[:_SHOWN]]
-        notes.extend(told or ["SIGKILL names nobody: the kernel's out-of-memory killer would stand in dmesg"])
+        if not told and not any(is_host_kill(one) for one in known.records):
+            told = ["SIGKILL names nobody: the kernel's out-of-memory killer would stand in dmesg"]
+        notes.extend(told)
     return msgspec.structs.replace(conclusion, cause_class=cause, notes=notes)

@@ -1,10 +1,18 @@
-"""Roles of what the kernel driver logged (formats.md 3.20, 5): it names GPU and process, never a kernel."""
+"""Roles of what the kernel logged (formats.md 3.4, 3.20, 5): it names GPU and process, never a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.faults.kernel_links import Links, are_apart
+from analyzer.faults.host_kills import (
+    explains_end,
+    first_of_kills,
+    is_host_kill,
+    program_of,
+    role_of_kill,
+    why_killed,
+)
+from analyzer.faults.kernel_links import Link, Links, are_apart
 from analyzer.faults.sticky import is_sticky
 from analyzer.faults.xids import Xid, XidReading, by_name, previous_xid
 from analyzer.model import FaultRecord
@@ -31,7 +39,12 @@ _FAMILY = frozenset(
 
 
 def is_kernel_log(record: FaultRecord) -> bool:
-    """Whether the kernel driver said it."""
+    """Whether the kernel said it, about a GPU or a process: it belongs to no process of the log by itself."""
+    return is_of_driver(record) or is_host_kill(record)
+
+
+def is_of_driver(record: FaultRecord) -> bool:
+    """Whether the driver of a GPU said it."""
     return record.site == "kernel_log"
 
 
@@ -62,19 +75,29 @@ def is_no_fault(record: FaultRecord) -> bool:
     return row is not None and (not row.alone or (row.reading == "hardware" and record.kind == "unknown"))
 
 
-def is_failing_hardware(record: FaultRecord, records: Sequence[FaultRecord]) -> bool:
+def companions_of(records: Sequence[FaultRecord]) -> list[FaultRecord]:
+    """Driver messages that say how an Xid 94 has to be read; none where no access over NVLink failed."""
+    told = [one for one in records if is_of_driver(one) and one.name in {_PEER_ACCESS, *_MEMORY}]
+    return told if any(one.name == _PEER_ACCESS for one in told) else []
+
+
+def is_failing_hardware(record: FaultRecord, companions: Sequence[FaultRecord]) -> bool:
     """Whether a message says that hardware failed so that calls of programs can fail.
 
     Corrected memory errors and repairs (Xid 63, 92, 121) harm no call. An Xid 94 together with an Xid 137 is
     the containment of a bad access over NVLink, and memory is sound unless it says so too: observed on H200
     with all ECC counters at zero.
+
+    Args:
+        record: A message of the driver.
+        companions: See ``companions_of``.
     """
     row = _row(record)
     if reading_of(record) != "hardware" or (row is not None and not row.fails):
         return False
     if record.name != _CONTAINED:
         return True
-    around = {one.name for one in records if is_kernel_log(one) and _is_around(one, record)}
+    around = {one.name for one in companions if _is_around(one, record)}
     return _PEER_ACCESS not in around or bool(around & _MEMORY)
 
 
@@ -87,12 +110,16 @@ def _is_around(one: FaultRecord, record: FaultRecord) -> bool:
 
 
 def first_of_kernel_log(records: Sequence[FaultRecord], logged: Sequence[int]) -> int | None:
-    """The root among driver messages alone; null = none of them is a fault.
+    """The root among messages of the kernel alone; null = none of them is a fault.
 
-    Hardware that failed goes before software, that before corrected errors; what only follows something else
-    comes last: it shows that something failed, not what.
+    A kill of the program goes first. Hardware that failed goes before software, that before corrected errors;
+    what only follows something else comes last: it shows that something failed, not what.
     """
-    failing = [index for index in logged if is_failing_hardware(records[index], records)]
+    if (killed := first_of_kills(records, [i for i in logged if is_host_kill(records[i])])) is not None:
+        return killed
+    logged = [index for index in logged if is_of_driver(records[index])]
+    companions = companions_of(records)
+    failing = [index for index in logged if is_failing_hardware(records[index], companions)]
     software = [index for index in logged if reading_of(records[index]) == "software"]
     other = [index for index in logged if not is_no_fault(records[index])]
     corrected = [index for index in other if reading_of(records[index]) == "hardware"]
@@ -102,32 +129,57 @@ def first_of_kernel_log(records: Sequence[FaultRecord], logged: Sequence[int]) -
 def roles_of_kernel_log(
     records: Sequence[FaultRecord], logged: Sequence[int], root: int | None, *, explains: bool
 ) -> dict[int, tuple[Role, str]]:
-    """The role of each driver message, and why.
+    """The role of each message of the kernel, and why; also of what a kill explains.
 
     Args:
         records: All faults.
-        logged: Indices of the driver's messages.
+        logged: Indices of the kernel's messages.
         root: The root fault; null = there is none.
         explains: Whether a program tells of a fault as well.
     """
+    cause = None if root is None else records[root]
+    program = program_of(records)
+    roles = _roles_of_driver(records, [i for i in logged if is_of_driver(records[i])], root)
+    for index in logged:
+        if is_host_kill(records[index]):
+            roles[index] = role_of_kill(records[index], cause, program)
+    if root is None or cause is None or root not in roles:
+        return roles
+    roles[root] = ("root", _why_root(cause, explains=explains))
+    if is_host_kill(cause):
+        others = [index for index, one in enumerate(records) if not (is_kernel_log(one) or one.advice)]
+        killed = [index for index in others if explains_end(cause, records[index], program)]
+        roles.update((index, ("cascade", why_killed(cause))) for index in killed)
+    return roles
+
+
+def _why_root(root: FaultRecord, *, explains: bool) -> str:
+    if not explains:
+        return "first fault in the kernel log, and no program tells of one"
+    if is_host_kill(root):
+        return "the kernel killed a process of the program: what others report is its consequence"
+    return "the GPU failed: what programs report is its consequence"
+
+
+def _roles_of_driver(
+    records: Sequence[FaultRecord], logged: Sequence[int], root: int | None
+) -> dict[int, tuple[Role, str]]:
     if root is None:
         return {index: _without_root(records[index]) for index in logged}
     links = Links(records, records[root])
     roles = {index: role_beside_root(records[index], records[root], links) for index in logged}
-    harmless = [index for index in logged if _is_harmless(records[index], records)]
+    companions = companions_of(records)
+    harmless = [index for index in logged if _is_harmless(records[index], companions)]
     if root not in roles:
         joined = [index for index in harmless if roles[index][0] == "cascade"]
     else:
         joined = [index for index in harmless if records[index].name == _CONTAINED]
     roles.update((index, ("cascade", _why_harmless(records[index]))) for index in joined)
-    if root in roles:
-        why = "first fault in the kernel log, and no program tells of one"
-        roles[root] = ("root", "the GPU failed: what programs report is its consequence" if explains else why)
     return roles
 
 
-def _is_harmless(record: FaultRecord, records: Sequence[FaultRecord]) -> bool:
-    return reading_of(record) == "hardware" and not is_failing_hardware(record, records)
+def _is_harmless(record: FaultRecord, companions: Sequence[FaultRecord]) -> bool:
+    return reading_of(record) == "hardware" and not is_failing_hardware(record, companions)
 
 
 def _why_harmless(record: FaultRecord) -> str:
@@ -144,26 +196,36 @@ def _without_root(record: FaultRecord) -> tuple[Role, str]:
 
 def role_beside_root(record: FaultRecord, root: FaultRecord, links: Links) -> tuple[Role, str]:
     """The role of a driver message beside the root fault, and why: it supports it or is of something else."""
-    if is_kernel_log(root):
+    if is_of_driver(root):
         return _beside_logged(record, root)
     link = links.of(record)
     reading = reading_of(record)
     if link.linked is False:
         return "bystander", link.why
-    if reading == "hardware" and link.linked:
-        return "cascade", f"the kernel log says hardware for the fault at line {root.line} ({link.why})"
-    if record.name == VERDICT and link.linked:
-        return "cascade", f"the driver's verdict on the GPU after the fault ({link.why})"
-    if reading == "secondary" and link.linked:
-        return "cascade", f"the driver cleans up after the fault ({link.why})"
+    if reading == "hardware":
+        return _role_of_hardware(record, root, links, link)
+    if reading == "secondary" and (link.linked or link.near):
+        told = "at the same time" if link.near else link.why
+        if record.name == VERDICT:
+            return "cascade", f"the driver's verdict on the GPU after the fault ({told})"
+        return "cascade", f"the driver cleans up after the fault ({told})"
     if reading != "software":
         return "bystander", link.why
-    if root.kind not in _FAMILY:
+    if root.kind not in _FAMILY and root.kind != record.kind:
         return "bystander", "the kernel log has a fault of another kind"
-    if link.linked is None and links.has_pids() and "pid=" in record.process:
+    if link.linked is None and not link.near and links.has_pids() and "pid=" in record.process:
         return "bystander", link.why
-    told = link.why if link.linked else "their pids cannot be compared"
+    told = link.why if link.linked else "at the same time" if link.near else "their pids cannot be compared"
     return "cascade", f"the kernel log's side of the fault at line {root.line} ({told})"
+
+
+def _role_of_hardware(record: FaultRecord, root: FaultRecord, links: Links, link: Link) -> tuple[Role, str]:
+    """A time alone joins only what does not accuse a GPU of an error that is no answer of hardware."""
+    if link.linked and (not link.by_time or links.explains(record)):
+        return "cascade", f"the kernel log says hardware for the fault at line {root.line} ({link.why})"
+    if link.by_time:
+        return "bystander", f"{link.why}, which alone does not link it with this error"
+    return "bystander", link.why
 
 
 def is_explainable(root: FaultRecord) -> bool:
@@ -173,30 +235,35 @@ def is_explainable(root: FaultRecord) -> bool:
     device said of the program's own code stands: it names a kernel, or a condition in it.
     """
     lost = is_sticky(root) or root.code == _NO_DEVICE or root.kind in {"ecc_error", "device_lost"}
-    return lost and root.site != "device" and root.vendor != "amd"
+    return lost and root.site != "device"
 
 
 def hardware_before(records: Sequence[FaultRecord], logged: Sequence[int], root: FaultRecord) -> int | None:
-    """The hardware message that explains the CUDA error of a program; null = there is none.
+    """The message of failed hardware, or of a kill, that explains the error of a program; null = none does.
 
-    It has to be linked with the error (``Links.of``): hosts have many GPUs, and an accusation of one that
-    the program never used sends people to the wrong card.
+    It has to be linked with the error (``Links.explains``): hosts have many GPUs, and an accusation of one
+    that the program never used sends people to the wrong card.
 
     Args:
         records: All faults.
-        logged: Indices of the driver's messages, by line.
+        logged: Indices of the kernel's messages, by line.
         root: The fault that would be root without them.
     """
-    if not logged or not is_explainable(root):
-        return None
-    links = Links(records, root)
-    return next((index for index in logged if _is_cause(records[index], records, links)), None)
+    kills = [index for index in logged if is_host_kill(records[index])]
+    program = program_of(records)
+    killed = next((index for index in kills if explains_end(records[index], root, program)), None)
+    if killed is not None or not logged or not is_explainable(root):
+        return killed
+    links, companions = Links(records, root), companions_of(records)
+    messages = [index for index in logged if is_of_driver(records[index])]
+    return next((index for index in messages if is_cause(records[index], companions, links)), None)
 
 
-def _is_cause(record: FaultRecord, records: Sequence[FaultRecord], links: Links) -> bool:
-    if not is_failing_hardware(record, records) or links.is_long_after(record):
+def is_cause(record: FaultRecord, companions: Sequence[FaultRecord], links: Links) -> bool:
+    """Whether a message of the driver makes hardware the cause of the error."""
+    if not is_failing_hardware(record, companions) or links.is_long_after(record):
         return False
-    return links.of(record).linked is True
+    return links.explains(record)
 
 
 def _beside_logged(record: FaultRecord, root: FaultRecord) -> tuple[Role, str]:
@@ -224,11 +291,21 @@ def _at_once(record: FaultRecord, root: FaultRecord) -> bool:
 
 def joined_hardware(records: Sequence[FaultRecord], root: FaultRecord) -> list[FaultRecord]:
     """Driver messages that make hardware the cause of the root fault."""
-    links = Links(records, root)
-    if not is_kernel_log(root):
-        return [one for one in records if is_explainable(root) and _is_cause(one, records, links)]
-    if not is_failing_hardware(root, records):
+    logged = [one for one in records if is_of_driver(one)]
+    companions = companions_of(records)
+    if not is_of_driver(root):
+        links = Links(records, root)
+        return [one for one in logged if is_explainable(root) and is_cause(one, companions, links)]
+    if not is_failing_hardware(root, companions):
         return [root] if reading_of(root) == "hardware" else []
-    joined = [one for one in records if is_kernel_log(one) and reading_of(one) == "hardware"]
-    joined = [one for one in joined if one.name != _REMOVAL]
+    joined = [one for one in logged if reading_of(one) == "hardware" and one.name != _REMOVAL]
     return [one for one in joined if one is root or _beside_logged(one, root)[0] == "cascade"] or [root]
+
+
+def is_joined_by_time(records: Sequence[FaultRecord], root: FaultRecord) -> bool:
+    """Whether nothing but the time joins the hardware root with the errors of programs that it explains."""
+    if not is_of_driver(root):
+        return False
+    told = [one for one in records if not is_kernel_log(one) and is_explainable(one)]
+    links = [links for one in told if (links := Links(records, one)).explains(root)]
+    return bool(links) and all(one.of(root).by_time for one in links)

@@ -11,6 +11,7 @@ from analyzer.schema import Result
 from tests import samples
 
 ERROR = "RuntimeError: CUDA error: an illegal memory access was encountered"
+FAILED = "RuntimeError: CUDA error: unspecified launch failure"
 ECC = "[73310.448131] NVRM: Xid (PCI:0000:{bus}:00): 48, An uncorrectable double bit error (DBE) has been"
 MMU = "[73310.448131] NVRM: Xid (PCI:0000:3b:00): 31, pid={pid}, name=python3, Ch 00000008. MMU Fault"
 SMI = "nvidia-smi --query-compute-apps=pid,gpu_bus_id"
@@ -86,8 +87,8 @@ def test_an_xid_that_no_table_has_is_neither_software_nor_hardware(tmp_path: Pat
 
 def test_the_line_above_an_error_without_a_stamp_tells_its_time(tmp_path: Path) -> None:
     logged = ECC.format(bus="3b").replace("[73310.448131]", "[Fri Sep 18 10:41:09 2026]")
-    near = analysed(tmp_path, ["INFO 09-18 10:41:10 [core.py:214] Batch", ERROR], [logged])
-    far = analysed(tmp_path, ["INFO 09-19 13:11:10 [core.py:214] Batch", ERROR], [logged])
+    near = analysed(tmp_path, ["INFO 09-18 10:41:10 [core.py:214] Batch", FAILED], [logged])
+    far = analysed(tmp_path, ["INFO 09-19 13:11:10 [core.py:214] Batch", FAILED], [logged])
     assert [one.conclusion.cause_class for one in (near, far)] == ["hardware", "software"]
 
 
@@ -95,3 +96,43 @@ def test_the_stamp_of_the_kernel_above_an_error_is_not_the_programs(tmp_path: Pa
     """A kernel log with a program's log behind it."""
     logged = ECC.format(bus="3b").replace("[73310.448131]", "[Fri Sep 18 10:41:09 2026]")
     assert analysed(tmp_path, [logged, ERROR]).conclusion.cause_class == "software"
+
+
+KILLED = "[Fri Sep 18 10:41:09 2026] Out of memory: Killed process {pid} ({name}) total-vm:9kB, anon-rss:8kB"
+GONE = "09-18 10:41:10 [core_client.py:564] Engine core proc EngineCore_DP0 died unexpectedly, shutting down"
+
+
+def test_hardware_that_only_a_time_joins_is_likely_and_asks_for_a_comparison(tmp_path: Path) -> None:
+    logged = ECC.format(bus="3b").replace("[73310.448131]", "[Fri Sep 18 10:41:09 2026]")
+    result = analysed(tmp_path, ["INFO 09-18 10:41:10 [core.py:214] Batch", FAILED], [logged])
+    assert (result.conclusion.confidence, result.conclusion.cause_class) == ("likely", "hardware")
+    assert any(note.startswith("only the time joins") for note in result.conclusion.notes)
+
+
+def test_hardware_at_that_time_leaves_the_cause_open_where_a_pid_differs(tmp_path: Path) -> None:
+    contained = "[Fri Sep 18 10:41:09 2026] NVRM: Xid (PCI:0000:5e:00): 94, pid=7777, name=python3, Contained"
+    result = analysed(
+        tmp_path, [f"(EngineCore pid=218) ERROR 09-18 10:41:10 [core.py:1] {FAILED}"], [contained]
+    )
+    assert (result.conclusion.confidence, result.conclusion.cause_class) == ("undecided", None)
+    assert any("came at the same time, and nothing else" in note for note in result.conclusion.notes)
+
+
+def test_a_kill_of_somebody_else_is_told_and_blamed_for_nothing(tmp_path: Path) -> None:
+    killed = KILLED.format(pid=4711, name="node")
+    alone = analysed(tmp_path, [killed])
+    assert (alone.conclusion.confidence, alone.conclusion.cause_class) == ("none", None)
+    beside = analysed(tmp_path, [f"(APIServer pid=21) ERROR {GONE}"], [killed])
+    assert [fault.role for fault in beside.faults] == ["root", "bystander"]
+    assert beside.conclusion.confidence == "undecided"
+    for result in (alone, beside):
+        assert any("the kernel killed node (pid 4711)" in note for note in result.conclusion.notes)
+
+
+def test_a_hang_of_an_amd_gpu_speaks_neither_for_software_nor_for_hardware(tmp_path: Path) -> None:
+    result = analysed(
+        tmp_path, ["[ 5.100001] amdgpu 0000:c4:00.0: ring comp_1.1.0 timeout, signaled seq=1, emitted seq=3"]
+    )
+    assert (result.conclusion.confidence, result.conclusion.cause_class) == ("undecided", None)
+    assert any("the firmware or the board" in note for note in result.conclusion.notes)
+    assert any(step.command.startswith("amd-smi") for step in result.next_steps)

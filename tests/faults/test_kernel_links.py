@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from analyzer.faults.kernel_links import Links, bus_of
+from analyzer.faults.kernel_links import Links, names_program
+from analyzer.faults.kernel_log import is_joined_by_time
 from analyzer.faults.roles import assign_roles
+from analyzer.faults.xids import bus_of
 from analyzer.model import FaultRecord
 from tests.faults.records import at, fault
 
@@ -67,6 +69,83 @@ def test_in_a_container_another_pid_proves_nothing(process: str) -> None:
     assert linked(ecc, program(process=process)) is None
     assert linked(ecc, program(process=process, **at(NOON + 1))) is True
     assert linked(ecc, program(process=process, **at(NOON + 300))) is None
+
+
+@pytest.mark.parametrize("name", ["python3", "pt_main_thread", "blender"])
+def test_a_time_links_no_other_pid_whose_name_is_not_that_of_the_program(name: str) -> None:
+    """It may be the program, seen from outside its container: a hint, and no more."""
+    ecc = message(process=f"{name} pid=71221", **at(NOON))
+    root = program(code=719, kind="launch_failure", process="EngineCore pid=198", **at(NOON + 1))
+    link = Links([ecc, root], root).of(ecc)
+    assert (link.linked, link.near) == (None, True)
+    assert root_of(root, ecc) is root
+
+
+def test_a_pid_of_a_system_log_is_that_of_a_service_and_not_of_its_children() -> None:
+    ecc = message(process="VLLM::EngineCor pid=71221", **at(NOON))
+    assert linked(ecc, program(process="vllm[71200]", **at(NOON + 1))) is True
+    assert linked(ecc, program(process="vllm[71200]")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "process", "same"),
+    [
+        ("VLLM::EngineCor", "EngineCore_DP0 pid=7", True),
+        ("VLLM::Worker_TP", "vllm-1/Worker_TP1 pid=7", True),
+        ("llama-server", "llama-server[7]", True),
+        ("python3", "python3[7]", False),
+        ("node", "EngineCore_DP0 pid=7", False),
+        ("sh", "shard pid=7", False),
+    ],
+)
+def test_the_name_that_the_kernel_cuts_names_a_program(name: str, process: str, same: bool) -> None:
+    assert names_program(name, process) is same
+
+
+def lost(**more: Any) -> FaultRecord:
+    return message("Xid 79", "device_lost", **more)
+
+
+def test_a_time_alone_makes_hardware_the_root_of_an_error_that_says_nothing_of_its_own() -> None:
+    bus, error = lost(**at(NOON)), program(code=719, kind="launch_failure", **at(NOON + 1))
+    assert root_of(error, bus) is bus
+    assert is_joined_by_time([error, bus], bus)
+
+
+@pytest.mark.parametrize("passed", [61, 7 * 3600 + 1])
+def test_a_time_alone_is_a_minute_and_no_guess_of_a_zone(passed: float) -> None:
+    bus, error = lost(**at(NOON)), program(code=719, kind="launch_failure", **at(NOON + passed))
+    assert root_of(error, bus) is error
+
+
+@pytest.mark.parametrize(
+    "kind", ["illegal_address", "misaligned_address", "invalid_address_space", "illegal_instruction"]
+)
+def test_a_time_alone_accuses_no_gpu_of_what_code_did(kind: str) -> None:
+    bus, error = lost(**at(NOON)), program(code=None, kind=kind, **at(NOON + 1))
+    assert root_of(error, bus) is error
+    decisions = {one.role: one.reason for one in assign_roles([error, bus])}
+    assert decisions["bystander"] == "at the same time, which alone does not link it with this error"
+
+
+def test_a_certain_link_makes_hardware_the_root_whatever_the_error() -> None:
+    ecc, error = message(process="python3 pid=64120"), program(process="EngineCore pid=64120")
+    assert root_of(error, ecc) is ecc
+    assert not is_joined_by_time([error, ecc], ecc)
+
+
+def test_a_message_with_the_programs_pid_tells_its_time_in_a_log_that_counts_from_the_start() -> None:
+    """The same card had a memory error a day before, in the run of somebody else."""
+    error = program(process="Worker pid=64120", **at(NOON))
+    own = message("Xid 31", "illegal_address", process="python3 pid=64120", **at(90_000, "boot"))
+    assert linked(message(**at(100, "boot")), error, own) is False
+    assert linked(message(**at(89_990, "boot")), error, own) is True
+
+
+def test_a_message_of_another_vendors_driver_is_of_another_gpu() -> None:
+    ras = message("RAS uncorrectable error", vendor="amd", **at(NOON))
+    assert linked(ras, program(vendor="nvidia", **at(NOON + 1))) is False
+    assert linked(ras, program(vendor="amd", **at(NOON + 1))) is True
 
 
 def test_a_small_pid_that_the_kernel_log_has_too_is_of_the_host() -> None:
@@ -142,7 +221,7 @@ def test_an_error_between_two_messages_of_one_input_is_of_their_time() -> None:
         ("ecc_error", 214, 79, None),
         ("device_lost", None, 79, True),
         ("configuration", 100, 79, True),
-        ("unknown", 999, 79, True),
+        ("unknown", 999, 79, None),
         ("ecc_error", 220, 74, True),
         ("illegal_address", 700, 79, None),
     ],
