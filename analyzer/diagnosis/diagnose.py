@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
+from analyzer.diagnosis.advised import with_advised
+from analyzer.diagnosis.cut_names import ends_inside, without_cut_names
 from analyzer.diagnosis.incidents import roles_of_incidents
 from analyzer.diagnosis.kernel_notes import kernel_log_steps, with_cleanup
 from analyzer.diagnosis.knowledge import Diagnosis, Finding, Knowledge, Row, process_ops, reported_op
@@ -15,9 +17,11 @@ from analyzer.diagnosis.named import exact_report, names_a_launch, nan_check, op
 from analyzer.diagnosis.notes import with_notes
 from analyzer.diagnosis.printed_values import printed_fault, with_printed_faults
 from analyzer.diagnosis.read_back import serialised
+from analyzer.diagnosis.several import with_doubt, with_other_asserts
 from analyzer.diagnosis.survived import demote_survived, with_survived
 from analyzer.diagnosis.times_above import with_times_above
 from analyzer.diagnosis.witnessed import device_witness, late_report
+from analyzer.faults.advised import with_backed
 from analyzer.faults.fold import fold_repeats
 from analyzer.faults.roles import RoleDecision, is_sticky
 from analyzer.faults.trust import decide_trust
@@ -31,7 +35,8 @@ from analyzer.suspects.next_steps_aoti import aoti_steps
 
 def diagnose(known: Knowledge) -> Diagnosis:
     """Decide roles and trust of all faults, then what can be said about the root one."""
-    known = msgspec.structs.replace(known, records=name_writers(fold_repeats(known.records)))
+    known = msgspec.structs.replace(known, records=name_writers(with_backed(fold_repeats(known.records))))
+    known = msgspec.structs.replace(known, records=without_cut_names(known))
     known = with_printed_faults(known)
     known = msgspec.structs.replace(known, records=with_times_above(known))
     assigned, earlier = roles_of_incidents(known)
@@ -40,10 +45,12 @@ def diagnose(known: Knowledge) -> Diagnosis:
         decide_trust(record, after_sticky=role.after_sticky, modes=known.modes)
         for record, role in zip(known.records, roles, strict=True)
     ]
+    trusts = with_doubt(known.records, trusts)
     root = next((index for index, role in enumerate(roles) if role.role == "root"), None)
     if root is None:
         clean = conclude.no_fault(known.modes, known.timeline.ops.height)
-        clean = with_cleanup(with_survived(clean, known.records, assigned, roles), known.records)
+        clean = with_advised(with_survived(clean, known.records, assigned, roles), known.records)
+        clean = with_cleanup(clean, known.records)
         finding, reported = Finding(conclusion=clean), None
     else:
         trusts[root], finding, reported = _of_root(known, known.records[root], trusts[root])
@@ -78,13 +85,23 @@ def _of_root(
     trust = serialised(known, fault, trust)
     ops = process_ops(known, fault)
     reported = reported_op(ops, fault)
-    if known.readers[fault.source].is_cut(fault.line):
+    if (why := _cut_off(known, fault)) is not None:
         trust = TrustDecision(trust="late", reason="the input ends inside this text: the rest is not known")
-        why = f"the input ends in the middle of line {fault.line}, inside the text of the fault"
         return trust, Finding(conclusion=conclude.undecided(fault, why)), reported
     finding = _infer(known, fault, trust, ops, reported)
-    conclusion = with_load(with_notes(finding.conclusion, known, fault), known, fault)
+    conclusion = with_other_asserts(with_notes(finding.conclusion, known, fault), known, fault)
+    conclusion = with_load(conclusion, known, fault)
     return trust, msgspec.structs.replace(finding, conclusion=conclusion), reported
+
+
+def _cut_off(known: Knowledge, fault: FaultRecord) -> str | None:
+    """Why a text that the end of its input cuts names nobody; null = it is whole."""
+    if known.readers[fault.source].is_cut(fault.line):
+        return f"the input ends in the middle of line {fault.line}, inside the text of the fault"
+    if ends_inside(known, fault):
+        last = known.readers[fault.source].total_lines
+        return f"the input ends in the middle of line {last}, inside the report that names the kernel"
+    return None
 
 
 def _steps(known: Knowledge, fault: FaultRecord | None, finding: Finding) -> list[NextStep]:

@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.diagnosis.knowledge import Finding, Knowledge, Row
 from analyzer.diagnosis.named import facts_of_fault
+from analyzer.diagnosis.several import named_together, one_of_names
 from analyzer.diagnosis.span import OpenWindow, open_window
 from analyzer.model import FaultRecord, KernelState
 from analyzer.schema import Reason, Suspect
@@ -21,6 +22,8 @@ from analyzer.suspects.rank import named, rank
 def device_witness(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Finding:
     """A core dump or a debugger names the faulting kernel: join it to the launches in flight."""
     assert fault.state is not None
+    if together := named_together(known, fault):
+        return one_of_names(known, fault, together, ops)
     kernel = fault.state.kernel
     if ops.is_empty():
         facts = facts_of_fault(msgspec.structs.replace(fault, kernel=kernel))

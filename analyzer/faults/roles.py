@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analyzer.faults.advised import REASON
+from analyzer.faults.asserts import (
+    explains,
+    is_assert_text,
+    is_report_of_assert,
+    untagged_sources,
+    without_unexplained,
+)
 from analyzer.faults.first import first_unit, seconds_between, who
 from analyzer.faults.kernel_log import (
     first_of_kernel_log,
@@ -19,6 +27,7 @@ from analyzer.schema import Role, Value
 _BEFORE_THE_FAULT = frozenset({"nan", "input_check"})  # a check that fired first explains what follows
 _UNEXPLAINED = "python_traceback"  # an exception that no other witness knows explains nothing but itself
 _TERMINATE = "terminate called"
+_UNTAGGED = "another assert without a tag: whether it is of the process of"
 RECOVERED_S = 120.0  # who lives on so long after an error did not die of it (teardown takes seconds)
 
 __all__ = ["RoleDecision", "assign_roles", "is_sticky"]
@@ -42,13 +51,14 @@ def assign_roles(records: Sequence[FaultRecord]) -> list[RoleDecision]:
         One decision a record, in the same order. Exactly one record is root; none if there are no records,
         or only messages of the kernel driver that say that nothing failed.
     """
-    decisions: dict[int, RoleDecision] = {}
+    advised = RoleDecision(role="advice", reason=REASON)
+    decisions = {index: advised for index, record in enumerate(records) if record.advice}
     roots = []
     for indices in build_units(records):
         root = root_of_unit(records, indices)
         roots.append(root)
         decisions.update((index, _within_unit(records, index, root)) for index in indices)
-    first = first_unit(records, roots, [tier_of(records[index]) for index in roots])
+    first = first_unit(records, roots, _tiers(records, roots))
     for index in roots:
         if index != first:
             decisions[index] = _other_root(records[index], records[first])
@@ -69,7 +79,7 @@ def root_of_unit(records: Sequence[FaultRecord], indices: Sequence[int]) -> int:
     complaint. What only hands a failure on, and what destructors print, count where nothing else is known.
     """
     usable = _prefer(records, indices)
-    sticky = [index for index in usable if is_sticky(records[index])]
+    sticky = without_unexplained(records, [index for index in usable if is_sticky(records[index])])
     sticky = [index for index in sticky if not records[index].met] or sticky
     checks = [index for index in usable if records[index].kind in _BEFORE_THE_FAULT]
     if checks and (not sticky or checks[0] < sticky[0]):
@@ -93,6 +103,17 @@ def tier_of(record: FaultRecord) -> int:
     if is_victim(record):
         return 2
     return int(record.witness == _UNEXPLAINED)
+
+
+def _tiers(records: Sequence[FaultRecord], roots: Sequence[int]) -> list[int]:
+    """How much each root explains; a report of an assert explains less than an assert that nobody owns."""
+    unowned = untagged_sources(records, roots)
+    tiers = []
+    for index in roots:
+        record = records[index]
+        less = record.source in unowned and is_report_of_assert(record)
+        tiers.append(max(1, tier_of(record)) if less else tier_of(record))
+    return tiers
 
 
 def _prefer(records: Sequence[FaultRecord], indices: Sequence[int]) -> Sequence[int]:
@@ -141,6 +162,8 @@ def _within_unit(records: Sequence[FaultRecord], index: int, root: int) -> RoleD
     if record.met and not cause.met:
         reason = f"its printer only looks at the device and met the fault of line {cause.line}"
         return RoleDecision(role="cascade", reason=reason, after_sticky=True)
+    if (apart := _not_of_assert(record, cause)) is not None:
+        return RoleDecision(role="bystander", reason=apart, after_sticky=index > root)
     if record.site == "device" and cause.site == "device":
         return RoleDecision(role="cascade", reason=_other_witness(record, cause))
     if index < root and not is_sticky(record):
@@ -157,9 +180,28 @@ def _is_teardown(record: FaultRecord, cause: FaultRecord, *, later: bool) -> boo
     return record.teardown or (later and is_death(record) and record.text.startswith(_TERMINATE))
 
 
+def _not_of_assert(record: FaultRecord, cause: FaultRecord) -> str | None:
+    """Why an assert and another fault are not known to be of one crash; null = nothing speaks against it."""
+    if not is_sticky(record):
+        return None
+    if is_assert_text(record) and is_assert_text(cause):
+        return None if record.process else f"{_UNTAGGED} line {cause.line} is not told"
+    if is_assert_text(record) and not explains(record, cause):
+        return f"an assert is reported as 710: line {cause.line} tells of another fault"
+    if is_assert_text(cause) and not explains(cause, record):
+        return f"the assert at line {cause.line} is reported as 710: this is another fault"
+    return None
+
+
 def _other_witness(record: FaultRecord, cause: FaultRecord) -> str:
-    same = record.state and cause.state and record.state.kernel == cause.state.kernel
-    if same or record.kind == cause.kind:
+    if is_assert_text(record) and is_assert_text(cause):
+        return f"a further assert: that of line {cause.line} was printed first"
+    if record.line == cause.line and record.source == cause.source:
+        return "the same report names it too: which of them faulted is not told"
+    kernels = [one.state.kernel for one in (record, cause) if one.state is not None]
+    same = len(kernels) == 2 and kernels[0] == kernels[1]
+    apart = len(kernels) == 2 and not same and record.witness == cause.witness
+    if same or (record.kind == cause.kind and not apart):
         return "another witness of the same device fault"
     return "a further device exception of the same crash"
 
@@ -181,7 +223,9 @@ def _other_root(record: FaultRecord, first: FaultRecord) -> RoleDecision:
     if record.teardown:
         return RoleDecision(role="teardown", reason="printed while objects were destroyed")
     passed = seconds_between(first, record)
-    if passed is not None and passed > 0:
+    if is_assert_text(first) and not first.process and is_report_of_assert(record):
+        reason = f"it met an assert: whether that of line {first.line}, which has no tag, is not told"
+    elif passed is not None and passed > 0:
         reason = f"{who(first)} failed {passed:.3f} s earlier (line {first.line})"
     elif record.source != first.source and passed is None:
         reason = f"{who(first)} is taken as the first (line {first.line}): the inputs have no common clock"

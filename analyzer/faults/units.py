@@ -12,22 +12,24 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from analyzer.faults.asserts import TRAP, explains, is_assert_text
 from analyzer.faults.kernel_log import is_kernel_log
 from analyzer.faults.sticky import is_death, is_sticky
 from analyzer.model import FaultRecord
 
 Key = tuple[int, str]
+Report = tuple[int, Key]
 
 
 def build_units(records: Sequence[FaultRecord]) -> list[list[int]]:
-    """Indices of the faults of each process, in order of first appearance; the kernel log is in none.
+    """Indices of the faults of each process, by first appearance; the kernel log and advice are in none.
 
     Args:
         records: Faults in the order of inputs and lines.
     """
     groups: dict[Key, list[int]] = {}
     for index, record in enumerate(records):
-        if not is_kernel_log(record):
+        if not is_kernel_log(record) and not record.advice:
             groups.setdefault((record.source, record.process), []).append(index)
     _merge_ranks(records, groups)
     for parent, members in _parents(groups).items():
@@ -102,22 +104,19 @@ def _hand_out(
     """Give untagged faults to the tagged process that tells the same; what nobody tells stays."""
     if parent not in groups:
         return
-    reports = sorted(
+    found = sorted(
         (index, key) for key in members for index in groups.get(key, ()) if is_sticky(records[index])
     )
-    by_kind: dict[str, list[tuple[int, Key]]] = {}
-    for index, key in reports:
-        by_kind.setdefault(records[index].kind, []).append((index, key))
+    reports = _Reports(records, found)
     ranks = {rank: key for key in members if (rank := _rank_in(records, groups.get(key, ()))) is not None}
     left = []
     for index in groups[parent]:
         record = records[index]
-        same = by_kind.get(record.kind, []) if is_sticky(record) else []
-        owner = _nearest(same or (reports if _speaks_for_device(record) else []), index, record)
+        owner = _nearest(reports.met_by(record), index, record)
         if owner is None and record.rank is not None:
             owner = ranks.get(record.rank)
         elif owner is None and is_death(record):
-            owner = _same_pid(record, members) or _before(reports, index)
+            owner = _same_pid(record, members) or _before(found, index)
         if owner is None:
             left.append(index)
         else:
@@ -127,22 +126,55 @@ def _hand_out(
         del groups[parent]
 
 
+class _Reports:
+    """Sticky faults of tagged processes: index and process, by index."""
+
+    def __init__(self, records: Sequence[FaultRecord], found: Sequence[Report]) -> None:
+        self._all = found
+        self._by_kind: dict[str, list[Report]] = {}
+        self._own: dict[str, list[Report]] = {}  # by kind, those that are not handed on
+        for index, key in found:
+            record = records[index]
+            self._by_kind.setdefault(record.kind, []).append((index, key))
+            if not record.relayed:
+                self._own.setdefault(record.kind, []).append((index, key))
+        self._processes = {kind: {key for _, key in of} for kind, of in self._own.items()}
+        self._samples = {kind: records[of[0][0]] for kind, of in self._own.items()}
+
+    def met_by(self, record: FaultRecord) -> Sequence[Report]:
+        """Reports of what an untagged record tells; of the device's own words any report, in need."""
+        if is_assert_text(record):
+            return self._of_assert(record)
+        same = self._by_kind.get(record.kind, []) if is_sticky(record) else []
+        return same or (self._all if _speaks_for_device(record) else [])
+
+    def _of_assert(self, text: FaultRecord) -> Sequence[Report]:
+        """Reports that an assert explains, if they are of one process: several could have printed it."""
+        kinds = ["device_assert", *(["launch_failure"] if text.code == TRAP else [])]
+        same = [kind for kind in kinds if kind in self._own]
+        fitting = same[:1] or [kind for kind, one in self._samples.items() if explains(text, one)]
+        owners = set[Key]().union(*(self._processes[kind] for kind in fitting))
+        if len(owners) != 1:
+            return []
+        return sorted(report for kind in fitting for report in self._own[kind])
+
+
 def _speaks_for_device(record: FaultRecord) -> bool:
     return record.site == "device"
 
 
-def _nearest(reports: Sequence[tuple[int, Key]], index: int, record: FaultRecord) -> Key | None:
+def _nearest(reports: Sequence[Report], index: int, record: FaultRecord) -> Key | None:
     """The device speaks before its process reports, C++ code dies after it did."""
     after, before = _after(reports, index), _before(reports, index)
     return (after or before) if _speaks_for_device(record) else (before or after)
 
 
-def _after(reports: Sequence[tuple[int, Key]], index: int) -> Key | None:
+def _after(reports: Sequence[Report], index: int) -> Key | None:
     at = bisect_left(reports, (index, (0, "")))
     return reports[at][1] if at < len(reports) else None
 
 
-def _before(reports: Sequence[tuple[int, Key]], index: int) -> Key | None:
+def _before(reports: Sequence[Report], index: int) -> Key | None:
     at = bisect_left(reports, (index, (0, "")))
     return reports[at - 1][1] if at else None
 
@@ -154,11 +186,17 @@ def _same_pid(record: FaultRecord, members: Sequence[Key]) -> Key | None:
 
 
 def _adopt_files_of_tools(records: Sequence[FaultRecord], groups: dict[Key, list[int]]) -> None:
-    """A cuda-gdb text or a core dump beside the log has no tag: it describes the process that died first."""
+    """A cuda-gdb text or a core dump beside the log has no tag: it describes the process that died first.
+
+    An assert that stands between tagged lines is no such text: nobody has it because nobody is known to.
+    """
+    tagged = {source for source, process in groups if process}
     tools = [
         key
         for key, group in groups.items()
-        if key[1] == "" and all(_speaks_for_device(records[index]) for index in group)
+        if key[1] == ""
+        and all(_speaks_for_device(records[index]) for index in group)
+        and not (key[0] in tagged and any(is_assert_text(records[index]) for index in group))
     ]
     of_tools = set(tools)
     others = [key for key in groups if key not in of_tools]

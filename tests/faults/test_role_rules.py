@@ -177,3 +177,40 @@ def test_a_death_of_which_only_destructors_tell_the_cause_is_the_faults() -> Non
     later = fault(9, "launch_failure", code=719, teardown=True, witness="xla")
     assert roles(polled, death) == ["root", "cascade"]
     assert roles(death, later) == ["root", "teardown"]
+
+
+def assert_text(line: int, **more: Any) -> FaultRecord:
+    return fault(line, "device_assert", site="device", code=710, vendor="nvidia", **more)
+
+
+def test_the_first_assert_counts_though_a_later_one_names_a_kernel() -> None:
+    named = assert_text(2, process="a", state=KernelState(kernel="k"))
+    assert roles(assert_text(1, process="a"), named) == ["root", "cascade"]
+    assert roles(assert_text(1), assert_text(2, state=KernelState(kernel="k"))) == ["root", "bystander"]
+
+
+def test_a_tool_that_saw_the_assert_still_beats_its_text() -> None:
+    dump = fault(3, "device_assert", site="device", witness="coredump", state=KernelState(kernel="k"))
+    assert roles(assert_text(1), dump) == ["cascade", "root"]
+
+
+def test_an_assert_after_a_bad_address_is_of_another_process() -> None:
+    """The context was lost at line 4, and an assert is reported as 710."""
+    decisions = assign_roles([fault(4), assert_text(9)])
+    assert [one.role for one in decisions] == ["root", "bystander"]
+    assert "710" in decisions[1].reason
+    assert roles(fault(4, met=True), assert_text(9)) == ["root", "bystander"]
+
+
+def test_a_bad_address_after_an_assert_is_another_fault() -> None:
+    assert roles(assert_text(1), fault(5)) == ["root", "bystander"]
+    assert roles(assert_text(1), fault(5, "device_assert", code=710)) == ["root", "cascade"]
+
+
+def test_an_assert_without_a_tag_beats_the_ranks_that_report_one() -> None:
+    """Also where a launcher saw one of them fail first: whose it is, is not told."""
+    reports = [fault(3 + n, "device_assert", code=710, process=f"rank{n}", rank=n) for n in range(2)]
+    seen = fault(9, "host_abort", rank=1, relayed=True, first_observed=True)
+    decisions = assign_roles([assert_text(1), *reports, seen])
+    assert [one.role for one in decisions][:3] == ["root", "bystander", "bystander"]
+    assert "is not told" in decisions[1].reason

@@ -74,3 +74,33 @@ def test_untagged_faults_get_the_name_of_their_process() -> None:
 def test_a_fault_in_another_input_keeps_its_name() -> None:
     dump = fault(1, site="device", source=1)
     assert name_writers([fault(1, process="a"), dump])[1] == dump
+
+
+def assert_text(line: int, **more: object) -> FaultRecord:
+    return fault(line, "device_assert", site="device", code=710, vendor="nvidia", **more)
+
+
+def test_an_assert_that_several_processes_report_is_nobodys() -> None:
+    reports = [fault(line, "device_assert", process=name, code=710) for line, name in ((3, "b"), (4, "a"))]
+    assert units(assert_text(1), assert_text(2), *reports) == [[0, 1], [2], [3]]
+
+
+def test_an_assert_is_not_of_a_process_that_met_a_bad_address() -> None:
+    """It is reported as 710, never as 700."""
+    assert units(assert_text(1), fault(2, process="a", code=700)) == [[0], [1]]
+    assert units(assert_text(1), fault(2, "library_status", process="a", name="X_EXECUTION_FAILED")) == [
+        [0, 1]
+    ]
+
+
+def test_who_only_hands_an_assert_on_does_not_report_it() -> None:
+    own = fault(2, "device_assert", process="worker", code=710)
+    told = fault(3, "device_assert", process="server", code=710, relayed=True)
+    assert units(assert_text(1), own, told) == [[0, 1], [2]]
+
+
+def test_a_trap_belongs_to_who_met_a_launch_failure() -> None:
+    text = fault(1, "device_assert", site="device", code=719, vendor="nvidia")
+    other = fault(2, process="a", code=700)
+    assert units(text, other, fault(3, "launch_failure", process="b", code=719)) == [[0, 2], [1]]
+    assert units(text, other) == [[0, 1]]
