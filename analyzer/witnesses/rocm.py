@@ -1,8 +1,8 @@
 """ROCm's runtimes: memory faults, queue errors, and the launch trace of AMD_LOG_LEVEL (formats.md 3.17).
 
 A fault aborts the process from a thread of the runtime: no exception, no sticky error. It names a node and an
-address. The kernel is named by ``Kernel Name:`` after a queue error, or, where kernels ran one by one, by the
-last ``ShaderName`` before the fault.
+address. The kernel is named by ``Kernel Name:`` after a queue error (several names: one record each), or,
+where kernels ran one by one, by the last ``ShaderName`` before the fault.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
 from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault, flat, read_forms, read_line
+from analyzer.witnesses.rocm_names import NEAR_LINES, KernelNames
 from analyzer.witnesses.symbols import without_parameters
 
 NAME = "rocm"
-_NEAR_LINES = 60  # between a queue error and the kernel's name, with the runtimes' other lines in between
 _AFTER_LINES = 12
 _SERIALISED = frozenset({"2", "3"})  # wait after each kernel; 1 waits before it
 # A setting, not a sentence about one: prompt, export, other assignments.
@@ -63,16 +63,20 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     reading = Reading()
     faults = [one for one in seen if one.rule in _FAULTS]
     serialised = [one for one in seen if one.rule == "serialise" and one.get("LEVEL") in _SERIALISED]
+    names = KernelNames(faults, seen)
     for at, one in enumerate(faults):
-        fault, used = _record(one, seen, fetch if at < FETCHED else None, serialised)
-        reading.records.append(fault)
-        reading.continuation.extend(used)
+        kernels: list[Seen | None] = [*(names.of(one) or (_last_launched(one, seen) if serialised else []))]
+        for kernel in kernels or [None]:
+            fault, used = _record(one, kernel, fetch if at < FETCHED else None)
+            reading.records.append(_without_launch(fault) if len(kernels) > 1 else fault)
+            reading.continuation.extend(used)
     if serialised:
         first = serialised[0]
         mode = ModeRecord(source=first.source, line=first.line, name="launch_blocking", value=True)
         reading.records.append(mode)
+    fault_lines = sorted(fault.line for fault in faults)
     for one in seen:
-        known = one.rule != "kernel_name" or _near_fault(one, faults)
+        known = one.rule != "kernel_name" or _near_fault(one, fault_lines)
         (reading.parsed if known else reading.not_mine).extend(one.lines)
     reading.records.sort(key=lambda record: record.line)
     mentions = frame.filter(pl.col("text").str.contains(_SWITCH, literal=True))["line"].to_list()
@@ -84,18 +88,24 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     return reading
 
 
-def _near_fault(one: Seen, faults: Sequence[Seen]) -> bool:
+def _near_fault(one: Seen, fault_lines: Sequence[int]) -> bool:
     """Profilers print ``Kernel Name:`` too; only the runtimes do so beside a fault."""
-    return any(abs(one.line - fault.line) <= _NEAR_LINES for fault in faults)
+    at = bisect_left(fault_lines, one.line - NEAR_LINES)
+    return at < len(fault_lines) and fault_lines[at] <= one.line + NEAR_LINES
 
 
-def _record(
-    one: Seen, seen: Sequence[Seen], fetch: Fetch | None, serialised: Sequence[Seen]
-) -> tuple[FaultRecord, list[int]]:
+def _without_launch(fault: FaultRecord) -> FaultRecord:
+    """The packet printed beside several names belongs to one of them, nobody says to which."""
+    if fault.state is None:
+        return fault
+    return msgspec.structs.replace(fault, state=msgspec.structs.replace(fault.state, grid=None, block=None))
+
+
+def _record(one: Seen, kernel: Seen | None, fetch: Fetch | None) -> tuple[FaultRecord, list[int]]:
+    """The record of a report. ``kernel``: null = nothing names one; several names give a record each."""
     after = flat(fetch.after(one.line, one.process, _AFTER_LINES)) if fetch else []
     status, used = _status(one, after)
     kind = _kind(one, status)
-    kernel = _named(one, seen) or (_last_launched(one, seen) if serialised else None)
     fault = build_fault(one, NAME, kind, "device" if kernel else "unknown", name=status, vendor="amd")
     if status is not None and status not in fault.text:
         fault = msgspec.structs.replace(fault, text=f"{fault.text} {status}")
@@ -129,28 +139,16 @@ def _kind(one: Seen, status: str | None) -> FaultKind:
     return kind or ("launch_failure" if one.rule == "exception" else "illegal_address")
 
 
-def _named(one: Seen, seen: Sequence[Seen]) -> Seen | None:
-    """The ``Kernel Name:`` that the runtime prints with the fault."""
-    names = [
-        other
-        for other in seen
-        if other.rule == "kernel_name"
-        and other.process == one.process
-        and abs(other.line - one.line) <= _NEAR_LINES
-    ]
-    return min(names, key=lambda other: abs(other.line - one.line), default=None)
-
-
-def _last_launched(one: Seen, seen: Sequence[Seen]) -> Seen | None:
+def _last_launched(one: Seen, seen: Sequence[Seen]) -> list[Seen]:
     """The last ``ShaderName`` of the process before the fault; kernels ran one by one.
 
     The fault names no pid: where several processes share the log untagged, nobody knows whose kernel it was.
     """
     shaders = [other for other in seen if other.rule == "shader" and other.process == one.process]
     if len({other.get("PID") for other in shaders}) > 1:
-        return None
+        return []
     before = [(other.lines[at - 1], other) for other in shaders if (at := bisect_left(other.lines, one.line))]
-    return max(before, key=lambda pair: pair[0])[1] if before else None
+    return [max(before, key=lambda pair: pair[0])[1]] if before else []
 
 
 def _state(

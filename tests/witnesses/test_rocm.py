@@ -90,3 +90,31 @@ def test_of_several_processes_nobody_knows_whose_kernel_it_was(read: Reader) -> 
 def test_a_text_of_the_family_that_does_not_parse_is_a_loss(read: Reader) -> None:
     (loss,) = read(WITNESS, "Memory access fault by GPU node-x").losses
     assert loss.line == 1
+
+
+def names(reading: Reading) -> list[str | None]:
+    return [record.kernel for record in reading.records if isinstance(record, FaultRecord)]
+
+
+def test_two_queues_that_abort_together_leave_two_names(read: Reader) -> None:
+    """Nothing tells which of the two faulted, nor whose packet follows."""
+    other = ABORT.replace("0x7fc2", "0x7fc3")
+    packet = "\tgrid=[65536, 1, 1], workgroup=[256, 1, 1], x=0"
+    reading = read(WITNESS, f"{ABORT}\n{other}\nKernel Name: a\n{packet}\nKernel Name: b")
+    assert names(reading) == ["a", "b"]
+    assert all(
+        one.state is not None and one.state.grid is None
+        for one in reading.records
+        if isinstance(one, FaultRecord)
+    )
+
+
+def test_a_runtime_that_walks_over_all_queues_names_several(read: Reader) -> None:
+    assert names(read(WITNESS, f"{ABORT}\nKernel Name: a\nKernel Name: b\nKernel Name: a")) == ["a", "b"]
+
+
+def test_a_name_belongs_to_the_report_above_it(read: Reader) -> None:
+    other = ABORT.replace("MEMORY_FAULT", "EXCEPTION")
+    assert names(read(WITNESS, f"{ABORT}\nKernel Name: a\n{other}\nKernel Name: b")) == ["a", "b"]
+    assert names(read(WITNESS, f"{ABORT}\nKernel Name: a\n{other}")) == ["a", None]
+    assert names(read(WITNESS, f"Kernel Name: a\n{ABORT}")) == ["a"]
