@@ -1,18 +1,21 @@
-"""Asserts of device code: CUDA, HIP, Triton and Inductor (formats.md 3.2, observed.md 23, 35).
+"""Asserts of device code: CUDA, HIP, Triton, Inductor, DeepEP, DeepGEMM (formats.md 3.2, observed.md 23, 35).
 
 The device speaks: exact for kernel and expression. It prints a line for each thread that failed, in the order
 in which they failed; Polars cuts out block and thread, so that only distinct texts go through Lark.
+DeepEP and DeepGEMM print their own line and then trap, which calls report as 719.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import polars as pl
 
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, KernelState, Reading
+from analyzer.parse.mentions import is_code
 from analyzer.schema import SourceFrame
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
@@ -20,6 +23,10 @@ from analyzer.witnesses.dsa_body import FOUND, read_dsa
 
 NAME = "device_assert"
 CUDA, HIP = "] Assertion ", "Device-side assertion "
+TRAPPED, _CONDITION = "Assertion failed: ", ", condition: "  # EP_DEVICE_ASSERT, DG_DEVICE_ASSERT
+ASSERT, TRAP = 710, 719  # codes of the reports that follow
+_HOST_FILES = (".cpp", ".cc", ".cxx", ".c")  # compiled for the host alone
+_COMMENT = re.compile(r"^\s*(?:#|\*|//|/\*)(?:\s|$)|(?:^|\s)(?://|/\*)\s")
 _THREAD = (
     r"^(.*?): block: \[(-?\d+),(-?\d+),(-?\d+)\],? thread: \[(-?\d+),(-?\d+),(-?\d+)\] Assertion "
     r"(`.*?[`'] failed)"
@@ -72,6 +79,8 @@ class _Assert(msgspec.Struct, frozen=True):
     line: int
     function: str
     expression: str
+    code: int = ASSERT
+    on_host: bool = False
 
     @property
     def key(self) -> tuple[str, int, str, str]:
@@ -80,7 +89,7 @@ class _Assert(msgspec.Struct, frozen=True):
         return name, self.line, self.function, self.expression
 
 
-ReadGroup = Callable[[_Group], _Assert]
+ReadGroup = Callable[[_Group], _Assert | None]
 _FURTHER = ("", 0, "", "")
 _Found = dict[tuple[str, tuple[str, int, str, str]], tuple[_Assert, _Group]]
 
@@ -95,10 +104,16 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     for group in _plain(frame.filter(text.str.contains(HIP, literal=True))):
         if not any(word in group.tail for word in _C10):
             _take(group, _read_hip, found, losses, reading)
+    of_traps, others = _trapped(frame.filter(text.str.contains(TRAPPED, literal=True)))
+    for group in _plain(of_traps):
+        _take(group, _read_trap, found, losses, reading)
+    reading.not_mine.extend(others["line"].unique())
+    _mark_host_asserts(found, others["text"].to_list())
     reading.records = [_record(told, group) for told, group in found.values()]
     read_dsa(frame.filter(text.str.contains(FOUND, literal=True)), fetch, reading, losses)
     reading.records.sort(key=lambda record: record.line)
     reading.parsed = sorted(set(reading.parsed))
+    reading.not_mine = sorted(set(reading.not_mine) - set(reading.parsed))
     reading.losses = losses.all()
     return reading
 
@@ -115,6 +130,9 @@ def _take(
     except GrammarError as error:
         for line in group.lines:
             losses.add(group.source, line, group.head + group.tail, str(error))
+        return
+    if told is None:
+        reading.not_mine.extend(group.lines)
         return
     reading.parsed.extend(group.lines)
     key = (group.process, told.key)
@@ -153,6 +171,30 @@ def _groups(frame: pl.DataFrame) -> Iterator[_Group]:
         *fields,
     )
     yield from _folded(rows)
+
+
+def _trapped(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows with one text each, from the path on; and the rows of others who say the same words."""
+    mine = pl.col("text").str.contains(_CONDITION, literal=True)
+    pieces = (
+        frame.filter(mine)
+        .with_columns(pl.col("text").str.split(TRAPPED).alias("piece"))
+        .with_columns(
+            pl.col("piece").list.first().alias("before"), pl.col("piece").list.slice(1).alias("piece")
+        )
+        .explode("piece")
+        .filter(pl.col("piece").str.contains(_CONDITION, literal=True))
+        .with_columns(pl.concat_str(pl.col("before"), pl.lit(TRAPPED), pl.col("piece")).alias("text"))
+    )
+    return pieces.drop("piece", "before"), frame.filter(~mine)
+
+
+def _mark_host_asserts(found: _Found, others: Sequence[str]) -> None:
+    """Old versions of DeepGEMM print the same on the host, and throw the condition behind it."""
+    for key, (told, group) in found.items():
+        thrown = f"{TRAPPED}{told.expression}"
+        if told.code == TRAP and any(text.rstrip().endswith(thrown) for text in others):
+            found[key] = msgspec.structs.replace(told, on_host=True), group
 
 
 def _plain(frame: pl.DataFrame) -> Iterator[_Group]:
@@ -195,19 +237,39 @@ def _converted(grouped: pl.DataFrame) -> Iterator[_Group]:
         yield msgspec.convert(row, _Group)
 
 
-def _read_cuda(group: _Group) -> _Assert:
-    """Place and expression; what another writer left before the path is cut off."""
+def _read_cuda(group: _Group) -> _Assert | None:
+    """Place and expression; what another writer left before the path is cut off. Null = source code."""
     at = max((group.head.rfind(suffix) for suffix in _SUFFIXES), default=-1)
     first = max(group.head.rfind(char, 0, max(at, 0)) for char in _GLUE) + 1
+    if _is_source(group.head[:first]) or is_code(group.head[: max(at, 0)]):
+        return None
     place = _fields("place", group.head[first:])
     expression = _fields("failed", group.tail)["EXPRESSION"]
     function = place.get("FUNCTION", "")
     return _Assert(place["PATH"], int(place["INT"]), function, expression)
 
 
-def _read_hip(group: _Group) -> _Assert:
+def _read_hip(group: _Group) -> _Assert | None:
+    if _is_source(group.tail):
+        return None
     fields = _fields("hip", group.tail)
     return _Assert(fields["PATH"], int(fields["INT"]), fields["FUNCTION"], fields["EXPRESSION"])
+
+
+def _read_trap(group: _Group) -> _Assert | None:
+    before, _, text = group.tail.partition(TRAPPED)
+    if _is_source(before):
+        return None
+    fields = _fields("trapped", TRAPPED + text)
+    on_host = fields["TRAP_PATH"].endswith(_HOST_FILES)
+    return _Assert(
+        fields["TRAP_PATH"], int(fields["INT"]), "", fields["CONDITION"], code=TRAP, on_host=on_host
+    )
+
+
+def _is_source(before: str) -> bool:
+    """Whether the line is a comment, or a statement that prints an assert: a file that somebody shows."""
+    return _COMMENT.search(before) is not None or is_code(before)
 
 
 def _fields(rule: str, text: str) -> dict[str, str]:
@@ -254,10 +316,10 @@ def _record(told: _Assert, group: _Group) -> FaultRecord:
         block_first=group.lines[0],
         text=f"{where}Assertion `{told.expression}` failed{_who(group)}{said}",
         witness=NAME,
-        kind="device_assert",
-        site="device",
-        code=710,
-        vendor="nvidia" if group.low[0] is not None else "amd",
+        kind="kernel_raised" if told.on_host else "device_assert",
+        site="host" if told.on_host else "device",
+        code=None if told.on_host else told.code,
+        vendor="nvidia" if group.low[0] is not None or told.code == TRAP else "amd",
         rank=group.rank,
         time_ns=group.time_ns,
         count=len(group.lines),
@@ -296,4 +358,4 @@ def _who(group: _Group) -> str:
     return f" ({len(group.lines)} lines: block [{low}] to [{high}], thread [{first}] to [{last}])"
 
 
-WITNESS = Witness(name=NAME, gates=(CUDA, HIP, FOUND), read=read, grammar="device_assert.lark")
+WITNESS = Witness(name=NAME, gates=(CUDA, HIP, FOUND, TRAPPED), read=read, grammar="device_assert.lark")

@@ -153,3 +153,47 @@ def test_a_hundred_thousand_different_asserts_are_few_faults(read: Read) -> None
     assert (len(found), sum(fault.count for fault in found)) == (201, 100_000)
     assert found[-1].text.endswith("one of 99800 further asserts, not told apart")
     assert len(reading.parsed) == 100_000
+
+
+TRAP = "Assertion failed: /srv/DeepEP/csrc/kernels/internode.cu:483, condition: head[j] >= tail[j]"
+
+
+def test_an_assert_that_traps_is_exact_for_its_expression(read: Read) -> None:
+    """DeepEP and DeepGEMM: the kernel is not told, and the report that follows is 719."""
+    (fault,) = faults(read(WITNESS, [TRAP, "Processed:  50%|###   | 4/8" + TRAP, TRAP + TRAP]))
+    assert (fault.kind, fault.code, fault.site, fault.kernel) == ("device_assert", 719, "device", None)
+    assert fault.count == 4
+    assert fault.location is not None
+    assert (fault.location.file, fault.location.line) == ("/srv/DeepEP/csrc/kernels/internode.cu", 483)
+    assert "`head[j] >= tail[j]`" in fault.text
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [TRAP.replace("internode.cu", "buffer.cpp")],
+        [TRAP, "deep_gemm.AssertionException: Assertion failed: head[j] >= tail[j]"],
+    ],
+)
+def test_the_same_words_of_the_host_are_no_device_assert(read: Read, lines: list[str]) -> None:
+    """Old versions of DeepGEMM print them on the host too, and throw."""
+    (fault,) = faults(read(WITNESS, lines))
+    assert (fault.kind, fault.site, fault.code) == ("kernel_raised", "host", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Assertion failed: (n > 0), function alloc, file alloc.c, line 41.",
+        "  assert(i < n);  // prints: x.cu:12: k: block: [0,0,0], thread: [0,0,0] Assertion `i < n` failed.",
+        " * x.cu:12: k: block: [0,0,0], thread: [0,0,0] Assertion `i < n` failed.",
+        "# x.cu:12: k: block: [0,0,0], thread: [0,0,0] Assertion `i < n` failed.",
+        '  printf("x.cu:12: k: block: [0,0,0], thread: [0,0,0] Assertion `i < n` failed.");',
+        "// /src/x.hip:12: void k(int*): Device-side assertion `i < n' failed.",
+        f'    printf("{TRAP}\\n");',
+        f"// {TRAP}",
+    ],
+)
+def test_source_code_and_asserts_of_others_are_none(read: Read, text: str) -> None:
+    reading = read(WITNESS, [text])
+    assert (reading.records, reading.losses, reading.not_mine) == ([], [], [1])
