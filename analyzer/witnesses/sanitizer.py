@@ -14,17 +14,16 @@ import polars as pl
 
 from analyzer.faults.codes import ErrorCode
 from analyzer.grammar import GrammarError, parse, token_text
-from analyzer.model import Advice, FaultRecord, FaultSite, KernelState, Reading, Record
-from analyzer.parse.source_stack import is_user_frame
-from analyzer.schema import FaultKind, SourceFrame
+from analyzer.model import FaultRecord, FaultSite, KernelState, Reading, Record
+from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
-from analyzer.witnesses.forms import Fields, error_code, read_line
+from analyzer.witnesses.forms import Fields, error_code
 from analyzer.witnesses.sanitizer_blocks import MARK, Block, fold, split_lines
-from analyzer.witnesses.symbols import base_name, without_parameters
+from analyzer.witnesses.sanitizer_body import GRAMMAR, Body, first_of, launch_of, read_body, take_place
+from analyzer.witnesses.symbols import base_name
 
 NAME = "compute-sanitizer"
-_GRAMMAR = "sanitizer"
 FETCHED = 48  # folded blocks whose bodies are read
 _SILENT = frozenset({"leak", "quiet"})
 # Queries that fail by design, and are no error of the program: it asks whether a pointer or symbol is known.
@@ -53,55 +52,17 @@ _NAMES = {
     "race": "data race",
     "hazard": "data race",
     "barrier": "barrier that not all threads reach",
-    "host_access": "access of the host to memory in use by the device",
+    "host_access": "invalid memory access by a call of the host",
 }
+_UNWRITTEN = "read of memory that was never written, by a call of the host"
+_FAILED = "Target application returned an error"
 # Answers of a call that say that the state asked for is there: programs try, and go on (PyTorch does).
 _ANSWERS = frozenset({600, 704, 712})
-# Files of the launchers between the user's line and the launch, as the tool shows them (no folder).
-_LAUNCHERS = frozenset(
-    {
-        "driver.py",
-        "jit.py",
-        "autotuner.py",
-        "compiler.py",
-        "runtime.py",
-        "triton_heuristics.py",
-        "static_cuda_launcher.py",
-        "static_triton_launcher.py",
-        "output_code.py",
-        "_ops.py",
-        "module.py",
-        "functional.py",
-        "_tensor.py",
-        "eval_frame.py",
-        "aot_autograd.py",
-        "runtime_wrappers.py",
-        "utils.py",
-        "graphs.py",
-        "dispatcher.py",
-        "devicearray.py",
-        "devices.py",
-        "core.pyx",
-        "raw.pyx",
-        "function.pyx",
-    }
-)
 
 
 class _Head(msgspec.Struct):
     rule: str
     fields: Fields
-
-
-class _Body(msgspec.Struct):
-    """What the lines of a block say. ``python``: host frames of the launch, innermost first."""
-
-    kernel: str | None = None
-    offset: str | None = None
-    place: SourceFrame | None = None
-    wrong: str | None = None
-    near: str | None = None
-    python: list[SourceFrame] = []
 
 
 def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001  (all that matters is gated)
@@ -113,6 +74,7 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001  (all th
         return reading
     sure = rows.filter(~pl.col("is_head")).height > 0 or rows["said"].str.contains("SANITIZER|MEMCHECK").any()
     lost = set[int]()
+    failed = bool(rows["said"].str.starts_with(_FAILED).any())
     for block in fold(rows, FETCHED):
         head = _read_head(block.head)
         if isinstance(head, GrammarError):
@@ -120,7 +82,7 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001  (all th
             if sure:
                 losses.add(block.source, block.line, MARK + block.head, str(head))
             continue
-        reading.records.extend(_records(block, head, losses))
+        reading.records.extend(_records(block, head, losses, failed=failed))
     shown = rows.filter(~pl.col("line").is_in(list(lost)))
     reading.parsed = shown.filter("is_head")["line"].unique().sort().to_list()
     reading.continuation = sorted(set(shown.filter(~pl.col("is_head"))["line"]) - set(reading.parsed))
@@ -136,7 +98,7 @@ def _read_head(text: str) -> _Head | GrammarError:
     if not text:  # the head was cut off: what follows is a body
         return _Head(rule="quiet", fields={})
     try:
-        (rule,) = parse(_GRAMMAR, text.strip(), "head").children
+        (rule,) = parse(GRAMMAR, text.strip(), "head").children
     except GrammarError as error:
         return error
     assert not isinstance(rule, str)
@@ -146,16 +108,16 @@ def _read_head(text: str) -> _Head | GrammarError:
     return _Head(rule=str(rule.data), fields=fields)
 
 
-def _records(block: Block, head: _Head, losses: Losses) -> list[Record]:
-    body = _read_body(block, losses)
+def _records(block: Block, head: _Head, losses: Losses, *, failed: bool) -> list[Record]:
+    body = read_body(block, losses)
     if head.rule in _SILENT:
         return []
     if head.rule == "api":
-        return [_api(block, head, body)] if _is_error(head) else []
+        return [_api(block, head, body, failed=failed)] if _is_error(head) else []
     if head.rule in {"race", "hazard"}:
-        _take_place(body, head.fields)
+        take_place(body, head.fields)
         if head.fields["LEVEL"][0].upper() in {"WARNING", "WARN", "INFO"}:
-            return [Advice(source=block.source, line=block.line, text=block.head)]
+            return [msgspec.structs.replace(_fault(block, head, body), advice=True)]
     return [_fault(block, head, body)]
 
 
@@ -167,87 +129,26 @@ def _is_error(head: _Head) -> bool:
 
 def _code(head: _Head) -> ErrorCode | None:
     """The code that a call returned; null = it is not in the table."""
-    words = (_first(head.fields, "STRING") or "").strip('"')
-    return error_code(_first(head.fields, "NAME"), _number(head), words)
+    words = (first_of(head.fields, "STRING") or "").strip('"')
+    return error_code(first_of(head.fields, "NAME"), _number(head), words)
 
 
 def _number(head: _Head) -> int | None:
     return int(head.fields["INT"][0]) if "INT" in head.fields else None
 
 
-def _read_body(block: Block, losses: Losses) -> _Body:
-    body = _Body()
-    for line, text in block.body:
-        try:
-            (rule,) = parse(_GRAMMAR, text, "body").children
-        except GrammarError as error:
-            losses.add(block.source, line, text, str(error))
-            continue
-        assert not isinstance(rule, str)
-        _take(body, str(rule.data), read_line(_GRAMMAR, "body", text) or {})
-    return body
-
-
-def _take(body: _Body, rule: str, fields: Fields) -> None:
-    if rule == "place":
-        _take_place(body, fields)
-    elif rule == "device_frame":  # the outermost one is the kernel
-        symbol = fields["SYMBOL"][0] if "SYMBOL" in fields else _old_symbol(fields["OLD_FRAME"][0])
-        body.kernel = without_parameters(symbol)
-    elif rule == "address":
-        body.wrong = _first(fields, "WRONG") or body.wrong
-    elif rule == "near":
-        body.near = fields["NEAR"][0]
-    elif rule == "host_frame" and "PY_FRAME" in fields:
-        function, _, place = fields["PY_FRAME"][0].strip().rpartition(" in ")
-        path, _, number = place.rpartition(":")
-        body.python.append(SourceFrame(file=path, line=int(number), function=function))
-
-
-def _first(fields: Fields, token: str) -> str | None:
-    """The first token of a kind."""
-    return next(iter(fields.get(token, [])), None)
-
-
-def _old_symbol(frame: str) -> str:
-    """``k(int)`` of ``/srv/k.cu:41:k(int) (k(int) : 0x160)``: the bracket repeats the symbol."""
-    text = frame.rpartition(" : 0x")[0]
-    cuts = [at for at in range(len(text)) if text.startswith(" (", at)]
-    return next((text[at + 2 :] for at in cuts if text[:at].endswith(text[at + 2 :])), text[cuts[-1] + 2 :])
-
-
-def _take_place(body: _Body, fields: Fields) -> None:
-    symbol = _first(fields, "SYMBOL")
-    if symbol is None or body.kernel is not None:
-        return
-    body.kernel = without_parameters(symbol)
-    body.offset = _first(fields, "HEX")
-    where = (_first(fields, "PLACE") or _first(fields, "OLD_PLACE") or "").rstrip(":")
-    path, _, number = where.rpartition(":")
-    if path:
-        body.place = SourceFrame(file=path, line=int(number), function=base_name(body.kernel))
-
-
-def _launch(frames: Sequence[SourceFrame]) -> SourceFrame | None:
-    """The innermost host frame that is the user's own; where all are launchers, the outermost."""
-    own = [frame for frame in frames if _is_user(frame)]
-    return own[0] if own else frames[-1] if frames else None
-
-
-def _is_user(frame: SourceFrame) -> bool:
-    if "/" in frame.file:
-        return is_user_frame(frame)
-    return frame.file not in _LAUNCHERS
-
-
-def _fault(block: Block, head: _Head, body: _Body) -> FaultRecord:
+def _fault(block: Block, head: _Head, body: Body) -> FaultRecord:
     kind = _kind(head, body)
     state = None
     if body.kernel is not None:
         pc = f"+{body.offset}" if body.offset else None
         state = KernelState(kernel=body.kernel, exception=block.head.strip(), pc=pc, frame=body.place)
-    name = _NAMES.get(head.rule) if kind == "unknown" else None
+    name = _name(head, body) if kind == "unknown" else None
     return _record(block, _text(block, body), kind, "device", body, state=state, name=name)
+
+
+def _name(head: _Head, body: Body) -> str | None:
+    return _UNWRITTEN if head.rule == "host_access" and body.unwritten else _NAMES.get(head.rule)
 
 
 def _record(
@@ -255,7 +156,7 @@ def _record(
     text: str,
     kind: FaultKind,
     site: FaultSite,
-    body: _Body,
+    body: Body,
     *,
     state: KernelState | None = None,
     name: str | None = None,
@@ -279,12 +180,12 @@ def _record(
         count=block.count,
         kernel=state.kernel if state else None,
         location=body.place,
-        python=_launch(body.python),
+        python=launch_of(body.python),
         state=state,
     )
 
 
-def _kind(head: _Head, body: _Body) -> FaultKind:
+def _kind(head: _Head, body: Body) -> FaultKind:
     """What the block is about. Races, barriers and uninitialised reads have no kind of their own."""
     words = " ".join([*head.fields.get("EXCEPTION", []), body.wrong or ""]).lower()
     if "misaligned" in words:
@@ -298,14 +199,14 @@ def _kind(head: _Head, body: _Body) -> FaultKind:
     return "launch_failure" if head.rule == "exception" else "unknown"
 
 
-def _text(block: Block, body: _Body) -> str:
+def _text(block: Block, body: Body) -> str:
     """The message, where, for how many threads, and what lies near the address."""
     text = block.head.strip()
     if body.kernel is not None and body.kernel not in text:
         offset = f"+{body.offset}" if body.offset else ""
         place = f" in {body.place.file}:{body.place.line}" if body.place else ""
         text += f" at {base_name(body.kernel)}{offset}{place}"
-    details = [part for part in (_who(block), body.wrong, body.near) if part]
+    details = [part for part in (_who(block), body.wrong, body.near, body.unwritten) if part]
     return f"{text} ({'; '.join(details)})" if details else text
 
 
@@ -323,14 +224,19 @@ def _dim(numbers: Sequence[int | None]) -> str:
     return f"({','.join(map(str, numbers))})"
 
 
-def _api(block: Block, head: _Head, body: _Body) -> FaultRecord:
-    """A call of the program that returned an error: it met the fault, unless the error is the call's own."""
-    name = _first(head.fields, "NAME")
+def _api(block: Block, head: _Head, body: Body, *, failed: bool) -> FaultRecord:
+    """A call of the program that returned an error: it met the fault, unless the error is the call's own.
+
+    The tool reports each of them, also those that the program asks for and handles: no fault by itself.
+    ``failed``: it says that the program did not end well.
+    """
+    name = first_of(head.fields, "NAME")
     known = _code(head)
     own = known is not None and known.site == "A"
     kind: FaultKind = known.kind if known else "unknown"
     code = known.code if known else _number(head)
-    return _record(block, block.head.strip(), kind, "host" if own else "sync", body, name=name, code=code)
+    fault = _record(block, block.head.strip(), kind, "host" if own else "sync", body, name=name, code=code)
+    return msgspec.structs.replace(fault, advice=not failed and not (known and known.sticky))
 
 
 WITNESS = Witness(name=NAME, gates=(MARK,), read=read, grammar="sanitizer.lark")

@@ -15,6 +15,7 @@ MARK = "========= "
 _SAID = r"(?:^|[^=])={9} (.*)$"
 _BY = r"^\s*by thread \(([0-9]+), ?([0-9]+), ?([0-9]+)\) in block \(([0-9]+), ?([0-9]+), ?([0-9]+)\)"
 _AXES = ("tx", "ty", "tz", "bx", "by", "bz")
+_FRAME = r"^\s+Device Frame:"
 _RACE = r"^(?i:error|warning|info): Race"
 _ADDRESS = r"0x[0-9a-fA-F]+|[0-9][0-9,]* bytes"
 
@@ -63,7 +64,7 @@ def split_lines(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[int]]:
 def fold(rows: pl.DataFrame, limit: int) -> Iterator[Block]:
     """Blocks of ``split_lines``, equal ones folded, by first line; the first ``limit`` have a body."""
     blocks = _blocks(rows)
-    keys = ["process", "shape", "place"]
+    keys = ["process", "shape", "place", "kernel"]
     folded = (
         blocks.group_by(keys, maintain_order=True)
         .agg(
@@ -81,14 +82,15 @@ def fold(rows: pl.DataFrame, limit: int) -> Iterator[Block]:
     for process, block, line, text in said.select("process", "block", "line", "said").iter_rows():
         if text.strip():
             bodies.setdefault((process, block), []).append((line, text.strip()))
-    for row in folded.drop("shape", "place").iter_rows(named=True):
+    for row in folded.drop("shape", "place", "kernel").iter_rows(named=True):
         body = bodies.get((row["process"], row.pop("block")), [])
         yield Block(**row, body=body)
 
 
 def _blocks(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row a block: head, its shape, the place it names, thread and block ranges, first and last line.
+    """One row a block: head, its shape, place, kernel, thread and block ranges, first and last line.
 
+    ``kernel``: the outermost device frame; many kernels stop at the same barrier of CUDA's headers.
     Lines before the first head (the log was cut) are a block without one.
     """
     said = pl.col("said")
@@ -96,17 +98,18 @@ def _blocks(rows: pl.DataFrame) -> pl.DataFrame:
     axes = [by.struct[n].cast(pl.Int64, strict=False).alias(name) for n, name in enumerate(_AXES)]
     head = pl.when("is_head").then(said)
     place = pl.when(~pl.col("is_head") & said.str.contains(r"^\s+at ")).then(said.str.strip_chars())
-    api = said.str.contains("^(?:CUDA )?Program hit ")
+    frame = pl.when(said.str.contains(_FRAME)).then(said.str.strip_chars())
     shape = pl.when(pl.col("head").str.contains(_RACE)).then("head").otherwise(
         pl.col("head").str.replace_all(_ADDRESS, "#")
     )  # fmt: skip
     return (
-        rows.with_columns(head.alias("head"), place.alias("place"), api.alias("api"), *axes)
+        rows.with_columns(head.alias("head"), place.alias("place"), frame.alias("kernel"), *axes)
         .group_by("process", "block", maintain_order=True)
         .agg(
             pl.col("source", "rank", "time_ns").first(),
             pl.col("head").drop_nulls().first().fill_null(""),
             pl.col("place").drop_nulls().first().fill_null(""),
+            pl.col("kernel").drop_nulls().last().fill_null(""),
             pl.col("line").first(),
             pl.col("line").last().alias("block_last"),
             *(pl.col(name).min() for name in _AXES),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.model import Advice, FaultRecord, Reading
+from analyzer.model import FaultRecord, Reading
 from analyzer.schema import SourceFrame
 from analyzer.witnesses.sanitizer import WITNESS
 from analyzer.witnesses.symbols import base_name, without_parameters
@@ -118,8 +118,8 @@ def test_kinds_of_messages(read: Reader, head: str, kind: str) -> None:
 
 def test_a_race_warning_is_advice(read: Reader) -> None:
     text = "========= Warning: Race reported between Read access at k(int)+0x140 in s.cu:8"
-    (record,) = read(WITNESS, text).records
-    assert isinstance(record, Advice)
+    (fault,) = faults(read(WITNESS, text))
+    assert (fault.advice, fault.kernel) == (True, "k")
 
 
 def test_the_outermost_device_frame_is_the_kernel(read: Reader) -> None:
@@ -190,3 +190,68 @@ def test_what_has_no_kind_of_its_own_is_told_by_its_name(read: Reader, head: str
     """The vocabulary of design.md 7 has no kind for it: none of the others would be true."""
     (fault,) = faults(read(WITNESS, f"========= {head}\n=========     at k(int)+0x10"))
     assert (fault.kind, fault.name) == ("unknown", name)
+
+
+def test_a_call_that_the_program_handles_is_advice(read: Reader) -> None:
+    text = hit("cudaErrorNotSupported", 801, "cudaMemGetAddressRange")
+    (fault,) = faults(read(WITNESS, text))
+    assert fault.advice
+    (fault,) = faults(read(WITNESS, f"{text}\n========= Target application returned an error"))
+    assert not fault.advice
+    (fault,) = faults(read(WITNESS, hit()))
+    assert not fault.advice  # 719: the context is lost
+
+
+BARRIER = """\
+========= Barrier error detected. Divergent thread(s) in block.
+=========     at __syncthreads()+0x20 in {header}:110
+=========     by thread (32,0,0) in block (0,0,0)
+=========     Device Frame: {kernel}(float *, int)+0x1a0 in /srv/h/{kernel}.cu:44"""
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "/usr/local/cuda/include/crt/sm_30_intrinsics.hpp",
+        "/usr/local/cuda-12.4/targets/x86_64-linux/include/crt/sm_30_intrinsics.hpp",
+        "sm_30_intrinsics.hpp",
+    ],
+)
+def test_a_barrier_in_a_header_of_cuda_is_at_who_called_it(read: Reader, header: str) -> None:
+    (fault,) = faults(read(WITNESS, BARRIER.format(header=header, kernel="halo")))
+    assert fault.location == SourceFrame(file="/srv/h/halo.cu", line=44, function="halo")
+    assert fault.state is not None
+    assert (fault.state.kernel, fault.state.pc) == ("halo", "+0x1a0")
+
+
+def test_two_kernels_at_one_barrier_are_two_faults(read: Reader) -> None:
+    header = "sm_30_intrinsics.hpp"
+    texts = [BARRIER.format(header=header, kernel=kernel) for kernel in ("halo", "edges", "halo")]
+    found = faults(read(WITNESS, "\n".join(texts)))
+    assert [(one.kernel, one.count) for one in found] == [("halo", 2), ("edges", 1)]
+
+
+def test_a_place_in_the_users_own_header_stays(read: Reader) -> None:
+    (fault,) = faults(read(WITNESS, BARRIER.format(header="/srv/h/include/barrier.hpp", kernel="halo")))
+    assert fault.location is not None
+    assert fault.location.file == "/srv/h/include/barrier.hpp"
+
+
+def test_a_frame_of_cuda_memcheck_gives_its_place(read: Reader) -> None:
+    text = """\
+========= Barrier error detected. Invalid arguments
+=========     at 0x00000030 in /usr/local/cuda/include/sm_30_intrinsics.hpp:110:__syncwarp(unsigned int)
+=========     by thread (0,30,0) in block (0,0,0)
+=========     Device Frame:/srv/k/reduce.hpp:689:reduce(int*, bool) (reduce(int*, bool) : 0xff0)"""
+    (fault,) = faults(read(WITNESS, text))
+    assert fault.location == SourceFrame(file="/srv/k/reduce.hpp", line=689, function="reduce")
+
+
+def test_a_copy_of_unwritten_memory_is_told_as_such(read: Reader) -> None:
+    head = "========= Host API memory access error at host access to 0x7f7941430200 of size 16 bytes\n"
+    body = "=========     Uninitialized access at 0x7f7941430200 on access by cudaMemcpy source"
+    (fault,) = faults(read(WITNESS, head + body))
+    assert fault.name == "read of memory that was never written, by a call of the host"
+    assert "on access by cudaMemcpy source" in fault.text
+    (fault,) = faults(read(WITNESS, head))
+    assert fault.name == "invalid memory access by a call of the host"
