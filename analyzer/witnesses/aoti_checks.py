@@ -59,15 +59,17 @@ def _read_line(line: str) -> _Text | None:
             at = line.rfind(" ", 0, line.find(_RUNNER)) + 1
         if at < 0 or (rule == "api_call" and _RUNNER not in line):
             return None
-        return _text(rule, line[at:].strip(), raised=_RAISED in line[:at] or rule == "api_call")
+        raised = rule != "bounds" and (_RAISED in line[:at] or rule == "api_call")
+        return _text(rule, line[at:].strip(), raised=raised)
     return None
 
 
 def _start_of_bounds(line: str, at: int) -> int:
-    """The ``what()`` of an exception can begin with the kernel; elsewhere the words are somebody else's."""
-    what = line.find(_WHAT)
-    if what >= 0:
-        return what + len(_WHAT)
+    """An exception's text can begin with the kernel; elsewhere the words are somebody else's."""
+    for opener in (_WHAT, _RAISED):
+        said = line.find(opener, 0, at)
+        if said >= 0:
+            return said + len(opener)
     return at if line[:at].rstrip().endswith(_ERROR.strip()) else -1
 
 

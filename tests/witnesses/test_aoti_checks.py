@@ -113,3 +113,19 @@ def test_assert_of_the_device_belongs_to_another_witness(read: Reader) -> None:
 def test_check_in_another_form_is_a_loss(read: Reader) -> None:
     reading = read(WITNESS, ["Error: input_handles[0]: something new, expected: 3"])
     assert [loss.line for loss in reading.losses] == [1]
+
+
+def test_bounds_check_of_the_wrapper_is_an_exception_of_python(read: Reader) -> None:
+    check = (
+        "cpp_fused_index_put_0, /var/cache/inductor/7e/c7e.main.cpp:136, index out of bounds: 0 <= tmp7 < 32L"
+    )
+    (fault,) = faults(reading := read(WITNESS, [*TRACE, f"RuntimeError: {check}"]))
+    assert (fault.kind, fault.kernel, fault.label, fault.line) == (
+        "input_check",
+        "cpp_fused_index_put_0",
+        "32",
+        4,
+    )
+    assert fault.python is not None
+    assert fault.python.line == 34
+    assert reading.losses == []
