@@ -12,6 +12,7 @@ from analyzer.suspects.torch_steps import COMMAND
 PRINTER = "AOT_INDUCTOR_DEBUG_INTERMEDIATE_VALUE_PRINTER"
 FILTER = "AOT_INDUCTOR_FILTERED_KERNELS_TO_PRINT"
 BLOCKING = "CUDA_LAUNCH_BLOCKING=1 PYTORCH_NO_CUDA_MEMORY_CACHING=1"
+_LINES = "stdbuf -oL"
 _SHOWN = 3  # suspects; a list of more is not what one looks at
 _NAMES_ONLY = 3
 _WHEN = "the variables count when the model is compiled, so compile it again with them"
@@ -35,7 +36,7 @@ def aoti_steps(fault: FaultRecord, suspects: Sequence[Suspect], level: int | Non
         steps.append(NextStep(command=f'{FILTER}="{listed}" {PRINTER}=2 {COMMAND}', why=f"{why}; {_WHEN}"))
     if level == _NAMES_ONLY and len(names) != 1 and fault.kind in ADDRESS_KINDS:
         why = "names prove nothing while launches are asynchronous; if they block, the last one named is it"
-        steps.insert(
-            0, NextStep(command=f"{BLOCKING} {PRINTER}={_NAMES_ONLY} {COMMAND}", why=f"{why}; {_WHEN}")
-        )
+        kept = "stdbuf keeps the last lines, which an abort loses in a pipe or a file"
+        command = f"{BLOCKING} {PRINTER}={_NAMES_ONLY} {_LINES} {COMMAND}"
+        steps.insert(0, NextStep(command=command, why=f"{why}; {kept}; {_WHEN}"))
     return steps

@@ -27,6 +27,7 @@ _OPENER = re.compile(
     r"|(?<!\")inductor: (?:before|after)_launch - "
     r"|aoti_torch_save_tensor_handle: Saved tensor to "
 )
+_NAME = re.compile(r"\[ (?:before_launch|after_launch): [A-Za-z_][\w.:]* \]")
 # Generated code that holds the same words: a traceback, or TORCH_LOGS=output_code.
 _CODE = re.compile(
     r"(?:aoti_torch_print_tensor_handle|aoti_torch_save_tensor_handle|_print_debugging_tensor_value_info"
@@ -114,7 +115,13 @@ def read_line(text: str) -> Iterator[Head]:
         for piece in line.split(_GLUE):
             found = _OPENER.search(piece)
             if found:
-                yield _head(piece[found.start() :].rstrip())
+                yield _head(_without_glued(piece[found.start() :]).rstrip())
+
+
+def _without_glued(text: str) -> str:
+    """A name without the text that an abort glued to it: its line feed was lost in a buffer."""
+    name = _NAME.match(text)
+    return name[0] if name else text
 
 
 def _head(text: str) -> Head:
