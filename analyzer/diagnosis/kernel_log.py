@@ -13,7 +13,8 @@ from analyzer.faults.sticky import is_sticky
 from analyzer.model import FaultRecord, KernelLaunch, OpFacts, PrintedTensor
 from analyzer.parse.printed_tensor import MAX_BODY, is_integer, read_tensor
 from analyzer.schema import TensorInfo
-from analyzer.suspects.tensor_evidence import Prints, is_buffer
+from analyzer.suspects.prints import Prints
+from analyzer.suspects.tensor_evidence import is_buffer
 from analyzer.timeline.facts import gather_facts
 from analyzer.timeline.processes import owners_of
 

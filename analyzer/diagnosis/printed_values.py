@@ -13,18 +13,25 @@ import polars as pl
 from analyzer.diagnosis.kernel_log import ProcessKernels, facts_of_launch, kernels_of, owner_of, processes
 from analyzer.diagnosis.knowledge import Finding, Knowledge
 from analyzer.diagnosis.named import all_but
+from analyzer.diagnosis.read_back import PRINTER as NAME
 from analyzer.diagnosis.read_back import of_blocking, of_read_back, unproven
 from analyzer.faults.sticky import is_sticky
 from analyzer.model import FaultRecord
 from analyzer.schema import Conclusion, Confidence, OpRef, Reason, Suspect
 from analyzer.suspects import conclude
-from analyzer.suspects.index_evidence import find_bad_index, origin_of, outside
+from analyzer.suspects.index_evidence import (
+    bad_index,
+    find_bad_index,
+    indexes_with_inputs,
+    outside,
+    outside_one,
+)
+from analyzer.suspects.prints import Prints
 from analyzer.suspects.rank import named
 from analyzer.suspects.tensor_evidence import Flaw, Origin, find_bad_value
 
-NAME = "aoti_printer"
 _WORDS = {"nan": "NaN", "inf": "Inf", "index": "index"}
-_MADE = {"nan": "made a NaN", "inf": "made an Inf", "index": "made a bad index"}
+_MADE = {"nan": "made a NaN", "index": "made a bad index"}
 _BOUNDS = "index out of bounds: 0 <= "
 
 
@@ -43,11 +50,7 @@ def with_printed_faults(known: Knowledge) -> Knowledge:
 
 
 def _flaws(kernels: ProcessKernels) -> Iterator[Flaw]:
-    """Bad values that are faults.
-
-    A bad index is one where nothing fails afterwards, or where its kernel was the last one launched before
-    the device failed: if the log goes on, that kernel read it and lived.
-    """
+    """Bad values that are faults."""
     prints = kernels.pairs()
     bad = find_bad_value(prints)
     if bad is not None and kernels.interleaved():
@@ -55,20 +58,41 @@ def _flaws(kernels: ProcessKernels) -> Iterator[Flaw]:
         bad = msgspec.structs.replace(bad, sure=False, notes=notes)
     if bad is not None and (bad.sure or kernels.limit is None):  # a doubt explains no fault of the device
         yield bad
-    for flaw in find_bad_index(prints, kernels.launch):
-        if kernels.limit is None or flaw.launch in unproven(kernels)["id"].to_list():
-            failed = any(
-                (record.source, record.process) == (kernels.source, kernels.process)
-                and record.line > flaw.line
-                for record in kernels.known.records
-                if record.witness != NAME
-            )
-            notes = (
-                ()
-                if failed
-                else ("nothing failed afterwards: what the kernel read there was wrong, if it read it",)
-            )
-            yield msgspec.structs.replace(flaw, sure=failed, notes=notes)
+    yield from _bad_indices(kernels, prints)
+
+
+def _bad_indices(kernels: ProcessKernels, prints: Prints) -> Iterator[Flaw]:
+    """Bad indices: proven by a failure that can follow from one, at a launch that can have failed.
+
+    A kernel that the log goes on after read its index and lived. Out of memory, a lost peer, an exception of
+    the server follow from no index: where one of them is in the log, it stands for itself.
+    """
+    others = [record for record in _records(kernels) if record.witness != NAME]
+    check = next((record for record in others if _bound(record.text) is not None), None)
+    if check is not None:
+        among = _can_have_failed(kernels, check)["id"].to_list()
+        yield from find_bad_index(prints, kernels.launch, among=among, bound=_bound(check.text))
+    elif kernels.limit is not None:
+        yield from find_bad_index(prints, kernels.launch, among=unproven(kernels)["id"].to_list())
+    elif not others:
+        notes = ("nothing failed afterwards: what the kernel read there was wrong",)
+        for flaw in find_bad_index(prints, kernels.launch):
+            yield msgspec.structs.replace(flaw, sure=False, notes=notes)
+
+
+def _records(kernels: ProcessKernels) -> Iterator[FaultRecord]:
+    """Faults of the process, and those of nobody in particular."""
+    for record in kernels.known.records:
+        if record.source == kernels.source and record.process in (kernels.process, ""):
+            yield record
+
+
+def _can_have_failed(kernels: ProcessKernels, check: FaultRecord) -> pl.DataFrame:
+    """Launches that a failed bounds check can be of: the last one of the kernel that it names."""
+    left = kernels.launches.filter(pl.col("line") < check.line)
+    if check.kernel is not None:
+        return left.filter(pl.col("kernel") == check.kernel).tail(1)
+    return left.filter(pl.col("id").is_in(unproven(kernels)["id"].implode()))
 
 
 def _record(kernels: ProcessKernels, flaw: Flaw) -> FaultRecord:
@@ -120,31 +144,15 @@ def _failed_check(kernels: ProcessKernels, fault: FaultRecord) -> Flaw | None:
     bound = _bound(fault.text)
     if bound is None:
         return None
-    left = kernels.launches.filter(pl.col("line") < fault.line)
-    if fault.kernel is not None:
-        left = left.filter(pl.col("kernel") == fault.kernel).tail(1)
-    else:
-        left = left.filter(pl.col("id").is_in(unproven(kernels)["id"].implode()))
-    if left.height != 1:
+    left = _can_have_failed(kernels, fault)
+    if left.height != 1 or not indexes_with_inputs(left["kernel"][0]):
         return None
-    number = left["id"][0]
-    wrong = {
-        one.line: value for one in kernels.launch(number).before if (value := outside(one, bound)) is not None
-    }
-    prints = kernels.pairs()
-    row = next((row for row in prints.given_to(number) if row["line"] in wrong), None)
-    if row is None:
+    prints, launch = kernels.pairs(), kernels.launch(left["id"][0])
+    wrong = outside_one(prints, launch, bound)
+    row = next((row for row in prints.given_to(launch.id) if wrong and row["line"] == wrong.line), None)
+    if wrong is None or row is None or (value := outside(wrong, bound)) is None:
         return None
-    return Flaw(
-        kind="index",
-        launch=number,
-        arg=row["arg"],
-        line=row["line"],
-        value=wrong[row["line"]],
-        origin=origin_of(prints, row),
-        sure=True,
-        extent=bound,
-    )
+    return bad_index(prints, row, value, bound)
 
 
 def _bound(text: str) -> int | None:
@@ -195,9 +203,8 @@ def _of_outsider(fault: FaultRecord, story: str, shown: OpRef, flaw: Flaw) -> Co
         confidence: Confidence = "proven" if flaw.sure else "likely"
         text = f"The caller passed it in: {story}."
         return msgspec.structs.replace(proven, statement=text, confidence=confidence, notes=list(flaw.notes))
-    return msgspec.structs.replace(
-        conclude.undecided(msgspec.structs.replace(fault, kernel=None), story), messenger=shown
-    )
+    unknown = conclude.undecided(msgspec.structs.replace(fault, kernel=None), story)
+    return msgspec.structs.replace(unknown, messenger=shown, notes=[*unknown.notes, *flaw.notes])
 
 
 def _story(kernels: ProcessKernels, flaw: Flaw) -> str:
@@ -206,7 +213,7 @@ def _story(kernels: ProcessKernels, flaw: Flaw) -> str:
     what = _WORDS[flaw.kind]
     if flaw.kind == "index":
         limit = (
-            f"{flaw.table} with {flaw.extent} rows, the largest tensor that it can index"
+            f"{flaw.table} with {flaw.extent} rows"
             if flaw.table
             else f"the {flaw.extent} rows that the failed check tells"
         )
@@ -214,7 +221,11 @@ def _story(kernels: ProcessKernels, flaw: Flaw) -> str:
         return f"{bad}; {_maker(kernels, origin)}"
     if origin.launch == flaw.launch:
         left = f"its output {flaw.arg} held {what} after the launch (line {flaw.line})"
-        return f"{left}, and no input that was printed did"
+        others = "no input that was printed did" if flaw.sure else "nothing that is known as its input did"
+        return f"{left}, and {others}"
+    if flaw.cut:
+        held = f"{flaw.arg} held {what} after {at} (line {flaw.line})"
+        return f"{held}, and the log begins inside this execution: what was printed above is not known"
     maker = _maker(kernels, origin, _WORDS[flaw.came_as or flaw.kind])
     return f"{maker}, before it reached {flaw.arg} of {at} (line {flaw.line})"
 
@@ -225,7 +236,7 @@ def _maker(kernels: ProcessKernels, origin: Origin, what: str | None = None) -> 
         return f"{origin.arg}{held} was written by {_where(kernels, origin.launch)} (line {origin.line})"
     if origin.who == "caller":
         return f"{origin.arg}{held} is an input that the caller passed (line {origin.line})"
-    return f"{origin.arg}{held} was written by a kernel that the printer does not show (line {origin.line})"
+    return f"{origin.arg}{held} was written by a launch whose output is not printed (line {origin.line})"
 
 
 def _where(kernels: ProcessKernels, launch: int) -> str:

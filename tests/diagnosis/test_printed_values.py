@@ -153,6 +153,32 @@ def test_bad_index_without_a_failure_is_likely_only() -> None:
     assert "input that the caller passed" in result.conclusion.statement
 
 
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB."], "out_of_memory"),
+        (
+            [
+                "Traceback (most recent call last):",
+                '  File "/srv/app/serve.py", line 62, in <module>',
+                "    json.loads(text)",
+                "json.decoder.JSONDecodeError: Expecting value: line 1 column 11 (char 10)",
+            ],
+            "unknown",
+        ),
+    ],
+)
+def test_failure_that_follows_from_no_index_stands_for_itself(error: list[str], kind: str) -> None:
+    result = run([*embedding(5000), *sound_run(), *error])
+    assert [fault.kind for fault in result.faults] == [kind]
+    assert accused(result) is None
+
+
+def test_value_that_was_printed_is_not_said_to_be_raised() -> None:
+    (fault,) = run([*embedding(5000), *sound_run()]).faults
+    assert fault.trust_reason == "the value printer read the value back at this launch"
+
+
 def test_bad_index_before_a_device_assert_is_the_root() -> None:
     result = run([*sound_run(), *embedding(5000, done=False), ASSERT, *ERROR])
     assert root(result) == ("input_check", "exact")
@@ -229,7 +255,34 @@ def test_last_name_is_not_exact_if_launches_were_asynchronous() -> None:
 def test_blocking_names_nobody_if_every_launch_has_returned() -> None:
     result = run([*names(EMBEDDING, MATMUL), *BLOCKING_ERROR])
     assert root(result) == ("illegal_address", "late")
-    assert result.conclusion.confidence not in ("proven", "confirmed")
+    assert (accused(result), result.conclusion.confidence) == (None, "undecided")
+    assert "every kernel that the value printer named had returned" in result.conclusion.statement
+    assert result.cleared.count == 2
+
+
+@pytest.mark.parametrize(
+    "torn", ["[ aft", "[ before_launc", "[ before_launch: aoti_torch_cuda_mm_out ]", "[ "]
+)
+def test_names_that_break_off_under_blocking_name_nobody(torn: str) -> None:
+    """Standard output was written in blocks: the names of later kernels died with the process."""
+    lines = [*names(EMBEDDING, MATMUL), f"[ before_launch: {SOFTMAX} ]"]
+    if "launch: " in torn:
+        lines[-1] += BLOCKING_ERROR[0]
+    else:
+        lines.append(torn + BLOCKING_ERROR[0])
+    result = run([*lines, *BLOCKING_ERROR[1:]])
+    assert root(result) == ("illegal_address", "late")
+    assert (accused(result), result.conclusion.confidence) == (None, "undecided")
+    assert "stdbuf -oL" in result.conclusion.statement
+    assert result.losses == []
+    assert "stdbuf -oL" in result.next_steps[0].command
+
+
+def test_names_that_fill_whole_blocks_name_nobody() -> None:
+    """A block can end with a line as well."""
+    lines = [*names(*["abcdefghijkl"] * 64), "[ before_launch: " + "k" * 44 + " ]"]
+    assert sum(len(line) + 1 for line in lines) == 4096
+    assert run([*lines, *BLOCKING_ERROR]).conclusion.confidence == "undecided"
 
 
 def test_two_writers_without_tags_prove_nothing() -> None:
@@ -278,6 +331,20 @@ def test_log_cut_inside_a_line_invents_nothing() -> None:
     text = "\n".join([*sound_run(), *embedding(5000, done=False)])
     for end in range(len(text) - 900, len(text), 19):
         allowed(text[:end].split("\n"), EMBEDDING, {"input_check"})
+
+
+@pytest.mark.parametrize(
+    ("name", "last"),
+    [
+        ("nan_cuda", "triton_per_fused_abs_add_addmm_log_native_layer_norm_view_2"),
+        ("inf_from_caller", "nobody"),
+    ],
+)
+def test_real_log_whose_beginning_is_lost_names_no_other_kernel(name: str, last: str) -> None:
+    lines = sample(name)
+    begin = next(n for n in range(len(lines) - 1, 0, -1) if "aoti_model_inputs" in lines[n])
+    for start in range(begin + 13, len(lines), 67):
+        allowed(lines[start:], last, {"nan"})
 
 
 @pytest.mark.parametrize(

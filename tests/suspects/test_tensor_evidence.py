@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
-from analyzer.suspects.tensor_evidence import Flaw, Prints, find_bad_value, is_buffer
+from analyzer.suspects.prints import Prints
+from analyzer.suspects.tensor_evidence import Flaw, find_bad_value, is_buffer
 from analyzer.witnesses.aoti_printer import WITNESS
 from tests.aoti_log import (
     EMBEDDING,
@@ -25,6 +26,9 @@ from tests.witnesses.conftest import MemoryLog
 
 SOUND: tuple[float, float] = (-1.0, 1.0)
 NAN = ("nan", "nan")
+INFINITE = (-1.0, "inf")
+INPUT = tensor("aoti_model_inputs - arg1_1")
+REPLACE = "triton_poi_fused_nan_to_num_1"
 
 
 def prints_of(lines: Sequence[str]) -> Prints:
@@ -74,6 +78,7 @@ def test_nan_that_only_the_caller_ever_held_is_no_fault() -> None:
 
 def test_nan_where_garbage_held_one_counts_if_it_spread() -> None:
     lines = [
+        *INPUT,
         *launch(MATMUL, arg("buf1", NAN, NAN)),
         *launch(SOFTMAX, arg("buf1", NAN, NAN), arg("buf2", SOUND, NAN)),
     ]
@@ -107,9 +112,9 @@ def test_nan_that_was_never_used_is_not_sure() -> None:
 
 
 def test_extern_kernel_shows_no_inputs_so_it_is_not_sure() -> None:
-    flaw = bad_value(launch(MATMUL, arg("buf1", SOUND, NAN)))
+    flaw = bad_value([*INPUT, *launch(MATMUL, arg("buf1", SOUND, NAN))])
     assert flaw is not None
-    assert not flaw.sure
+    assert (flaw.origin.who, flaw.sure) == ("kernel", False)
     assert "only the output" in flaw.notes[0]
 
 
@@ -166,17 +171,101 @@ def test_inf_of_a_mask_is_no_fault(name: str, after: tuple[float | str, float | 
     assert bad_value(launch(name, arg("buf1", SOUND, after), arg("arg1_1", SOUND, SOUND))) is None
 
 
-def test_inf_out_of_sound_values_is_told_without_being_sure() -> None:
+@pytest.mark.parametrize("end", [SOUND, INFINITE])
+def test_inf_that_becomes_no_nan_is_no_fault(end: tuple[float | str, float | str]) -> None:
+    """``1 / (1 + exp(-x))`` overflows on the way to 0; what is returned beside it can be Inf as well."""
+    lines = [
+        *launch("triton_poi_fused_exp_0", arg("buf1", SOUND, INFINITE), arg("arg1_1", SOUND, SOUND)),
+        *launch(
+            "triton_poi_fused_add_reciprocal_1", arg("buf1", INFINITE, INFINITE), arg("buf2", SOUND, end)
+        ),
+    ]
+    assert bad_value([*INPUT, *lines]) is None
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_nan_that_a_later_kernel_replaced_is_no_fault(in_place: bool) -> None:
+    lines = [*INPUT, *launch(LOG, arg("buf1", SOUND, NAN), arg("arg1_1", NAN, NAN))]
+    if in_place:
+        lines += launch(REPLACE, arg("buf2", NAN, SOUND))
+    else:
+        lines += launch(REPLACE, arg("buf1", NAN, NAN), arg("buf2", (0.0, 1e30), SOUND))
+    assert bad_value(lines) is None
+    assert bad_value([*lines, *launch(MATMUL, arg("buf3", NAN, SOUND))]) is None
+
+
+def test_nan_made_after_one_that_was_replaced_is_not_the_callers() -> None:
+    lines = [
+        *INPUT,
+        *launch("triton_poi_fused_mul_0", arg("buf1", SOUND, NAN), arg("arg1_1", NAN, NAN)),
+        *launch(REPLACE, arg("buf2", NAN, SOUND)),
+        *launch(LOG, arg("buf3", SOUND, NAN), arg("buf2", SOUND, SOUND)),
+        *launch(SOFTMAX, arg("buf3", NAN, NAN), arg("buf4", SOUND, NAN)),
+    ]
+    flaw = bad_value(lines)
+    assert flaw is not None
+    assert (kernel(lines, flaw.origin.launch), flaw.arg) == (LOG, "buf3")
+
+
+def test_nan_of_a_later_execution_counts_after_one_that_was_replaced() -> None:
+    replaced = [*INPUT, *launch(LOG, arg("buf1", SOUND, NAN)), *launch(REPLACE, arg("buf2", NAN, SOUND))]
+    log = MemoryLog([*replaced, *replaced, *nan_run()])
+    kernels = WITNESS.read(log.gated(WITNESS), log).kernels
+    assert kernels is not None
+    steps = pl.Series("step", [0, 0, 1, 1, 2, 2, 2, 2], dtype=pl.Int32)
+    flaw = find_bad_value(Prints(kernels.prints, kernels.launches.with_columns(steps)))
+    assert flaw is not None
+    assert (flaw.launch, flaw.sure) == (6, True)
+
+
+def test_nan_that_the_last_kernel_was_only_given_is_not_sure() -> None:
+    """What an extern kernel made of it is not printed; here it is known to read its argument."""
+    sound = [*launch(LOG, arg("buf1", SOUND, (0.0, 2.0))), *launch("cumsum", arg("buf1", SOUND, SOUND))]
+    lines = [*INPUT, *sound, *launch(LOG, arg("buf1", SOUND, NAN)), *launch("cumsum", arg("buf1", NAN, NAN))]
+    flaw = bad_value(lines)
+    assert flaw is not None
+    assert (flaw.launch, flaw.sure) == (2, False)
+    assert "what it made of it is not printed" in flaw.notes[-1]
+
+
+def test_no_kernel_is_named_for_a_nan_where_the_log_begins_in_its_launch() -> None:
+    whole = launch(SOFTMAX, arg("buf1", NAN, NAN), arg("buf2", SOUND, NAN))
+    flaw = bad_value(whole[13:])  # what was printed of buf1 before the launch is cut off
+    assert flaw is not None
+    assert (flaw.origin.who, flaw.origin.arg, flaw.cut) == ("not_shown", "buf1", True)
+
+
+def test_no_extern_kernel_is_named_where_the_log_begins_in_the_execution() -> None:
+    above = tensor(f"after_launch - {LOG} - buf1", *NAN)
+    for lines in (
+        [*above, *launch(MATMUL, arg("buf2", SOUND, NAN))],
+        launch(MATMUL, arg("buf2", SOUND, NAN)),
+    ):
+        flaw = bad_value(lines)
+        assert flaw is not None
+        assert (flaw.origin.who, flaw.cut) == ("not_shown", True)
+
+
+def test_log_that_begins_in_an_execution_names_nobody_for_a_nan_that_was_there() -> None:
+    lines = [*tensor(f"after_launch - {MATMUL} - buf1"), *launch(SOFTMAX, arg("buf3", NAN, NAN))]
+    flaw = bad_value(lines)
+    assert flaw is not None
+    assert (flaw.origin.who, flaw.cut) == ("not_shown", True)
+
+
+def test_inf_from_above_the_beginning_of_the_log_names_nobody() -> None:
     flaw = bad_value(
-        launch("triton_poi_fused_div_0", arg("buf1", SOUND, (0.0, "inf")), arg("arg1_1", SOUND, SOUND))
+        launch("triton_poi_fused_gelu_1", arg("buf1", INFINITE, NAN), arg("arg1_1", SOUND, SOUND))
     )
     assert flaw is not None
-    assert (flaw.kind, flaw.sure) == ("inf", False)
+    assert (flaw.origin.who, flaw.came_as) == ("not_shown", None)
 
 
-def test_inf_in_inf_out_is_no_fault_of_the_kernel() -> None:
-    infinite = (0.0, "inf")
-    assert bad_value(launch("k", arg("buf1", SOUND, infinite), arg("arg1_1", infinite, infinite))) is None
+def test_kernel_that_the_log_shows_whole_is_named_though_the_log_begins_late() -> None:
+    lines = [*tensor(f"after_launch - {MATMUL} - buf1"), *nan_run()[78:]]
+    flaw = bad_value(lines)
+    assert flaw is not None
+    assert (kernel(lines, flaw.launch), flaw.origin.who, flaw.sure) == (LOG, "kernel", True)
 
 
 def test_roles_are_learned_from_all_launches() -> None:
