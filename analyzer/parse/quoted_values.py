@@ -10,7 +10,7 @@ import polars as pl
 _LEVELS = ("INFO", "DEBUG", "TRACE")  # an error is logged as one, even if it quotes the prompt
 _BARE = r"(?i)\b(?:\w*prompt|question|answer|query):\s+[^\s'\"\[{(]"  # what a person wrote: the rest of it
 _NAMES = (
-    r"\w*[Pp]rompts?|messages|inputs?|args|obj|out|text|input_text|[Gg]enerated[ _](?:text|output)"
+    r"\w*[Pp]rompts?|messages|inputs?|args|obj|outputs?|out|text|input_text|[Gg]enerated[ _](?:text|output)"
     r"|completions?|\w*[Rr]esponses?|[Aa]nswers?|[Rr]eply|[Qq]uestions?|[Qq]uery|content|choices|delta|body|documents?"
     r"|documentation|docs|description|comments?|title|subject"
 )

@@ -17,7 +17,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Line, Reading
-from analyzer.parse.answers import is_answer
+from analyzer.parse.answers import is_answer, is_refusal
 from analyzer.parse.source_stack import CHAIN, HEADER, Traceback, innermost_user, parse_traceback
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.host_error import after_line, before_line
@@ -36,6 +36,8 @@ _SURVIVED = (
     "Task exception was never retrieved",
     "Exception in callback",
 )
+_TASK = ("future: ", "task: ", "handle: ", "message: ", "source_traceback: ")  # asyncio, below its sentence
+_TRACKER = "multiprocessing/resource_tracker.py"  # a helper process that cleans up, at exit
 _DEATHS = frozenset({"host_abort", "host_segfault"})  # kinds of faults
 _TOOL = "========= "  # compute-sanitizer's own lines
 _TRAILER = "[RECORD] "  # what ``trace-analyze record`` adds when the command has ended
@@ -157,20 +159,25 @@ def _last_of_process(rows: pl.DataFrame, fetch: Fetch) -> tuple[_Block | None, b
 
 
 def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
-    """The last traceback of a process, from the first one of its chain on."""
+    """The last traceback of a process, from the first one of its chain on.
+
+    What the helper of Python's multiprocessing raises at exit is of another process: the one before counts.
+    """
     heads = list(_lines(rows))
+    while heads and _is_of_tracker(heads[-1], fetch):
+        heads.pop()
     at = len(heads) - 1
     while at > 0 and _is_chained(heads[at], fetch):
         at -= 1
-    if _is_survived(heads[at], fetch):
+    if not heads or _is_survived(heads[at], fetch):
         return None
     first = heads[at]
     lines = [(first.number, text) for text in _from_header(first.text)]
     after = after_line(fetch, first, _BODY_LINES)
     if first.time_ns is None:  # a record with a time is no line of the exception's text
         after = list(takewhile(lambda line: line.time_ns is None, after))
-    if first.level is None:  # nor is one of a logger without time, such as uvicorn's
-        after = list(takewhile(lambda line: line.level is None, after))
+    # nor is one of a logger without time, such as uvicorn's, or of another level
+    after = list(takewhile(lambda line: line.level in {None, first.level}, after))
     after = list(takewhile(lambda line: not line.text.startswith(_TRAILER), after))
     lines += [(line.number, text) for line in after for text in line.text.split("\n")]
     trace = parse_traceback([text for _, text in lines])
@@ -216,8 +223,18 @@ def _is_chained(head: Line, fetch: Fetch) -> bool:
     return any(text in CHAIN for text in before)
 
 
+def _is_of_tracker(head: Line, fetch: Fetch) -> bool:
+    below = [line.text for line in after_line(fetch, head, 1)[:1]]
+    return any(_TRACKER in text for text in [*head.text.split("\n")[1:2], *below][:1])
+
+
 def _is_survived(head: Line, fetch: Fetch) -> bool:
-    before = before_line(fetch, head, 2)[-1:]
+    """Said of a thread, a task or a callback (asyncio names it in a line of its own), or as a warning."""
+    if head.level == "WARNING":
+        return True
+    before = before_line(fetch, head, 3)[-2:]
+    if before and not before[-1].text.startswith(_TASK):
+        before = before[-1:]
     return any(text in one for one in (head.text, *(line.text for line in before)) for text in _SURVIVED)
 
 
@@ -233,12 +250,24 @@ def _is_last_word(block: _Block, fetch: Fetch) -> bool:
         for line in fetch.after(last, block.first.process, 2 * _LAST_LINES + 1)
         if line.text.strip() and not line.text.startswith(_TRAILER)
     ]
-    if any(is_answer(line.text) for line in after):  # uvicorn prints no time
+    after = list(_without_tracker(after))
+    if any(is_answer(line.text) or is_refusal(line.text) for line in after):  # uvicorn prints no time
         return False
     stamped = block.first.time_ns is not None
     if stamped and block.first.level is None and any(_goes_on(line) for line in after):
         return False
     return len(after) <= _LAST_LINES and (stamped or all(line.time_ns is None for line in after))
+
+
+def _without_tracker(lines: Sequence[Line]) -> Iterator[Line]:
+    """The lines without the tracebacks of multiprocessing's helper."""
+    inside = False
+    for at, line in enumerate(lines):
+        following = lines[at + 1].text if at + 1 < len(lines) else ""
+        if GATE in line.text:
+            inside = _TRACKER in following
+        if not inside:
+            yield line
 
 
 def _goes_on(line: Line) -> bool:

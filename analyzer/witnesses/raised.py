@@ -20,7 +20,24 @@ _SETUP = (
     "not compiled with CUDA enabled",
     "support your current NVIDIA GPU driver",
     "Unsupported gpu architecture",
+    # vLLM where model, context and memory do not fit
+    "KV cache is needed, which is larger than",
+    "No available memory for the cache blocks",
+    "less than desired GPU memory utilization",
+    "Bfloat16 is only supported on GPUs",
+    "is greater than the derived max_model_len",
+    # CUDA's initialisation: fabric manager, driver
+    "Error 802: system not yet initialized",
+    "Error 803: system has unsupported display driver",
+    # the host and the hub
+    "Address already in use",
+    "address already in use",
+    "EADDRINUSE",
+    "You are trying to access a gated repo",
+    "does not appear to have a file named ",
+    "is not a local folder and is not a valid model identifier",
 )
+_MEMORY = ("CUDA out of memory occurred when warming up",)
 _KINDS: dict[str, FaultKind] = {
     "MemoryError": "out_of_memory",
     "ModuleNotFoundError": "configuration",
@@ -28,6 +45,8 @@ _KINDS: dict[str, FaultKind] = {
     "FileNotFoundError": "configuration",
     "PermissionError": "configuration",
     "NotADirectoryError": "configuration",
+    "GatedRepoError": "configuration",
+    "RepositoryNotFoundError": "configuration",
     "ConnectionResetError": "peer_lost",
     "ConnectionRefusedError": "peer_lost",
     "BrokenPipeError": "peer_lost",
@@ -35,8 +54,9 @@ _KINDS: dict[str, FaultKind] = {
 }
 # A child died: what of, somebody else can know (the kernel's log, the child itself).
 _RELAYS = re.compile(
-    r"^DataLoader worker \(pid.* (?:is killed by signal|exited unexpectedly)|^process [0-9]+ terminated with "
-    r"|^A process in the process pool was terminated abruptly"
+    r"^cancelled$"  # vLLM's shm_broadcast, where the engine gives up because a worker died
+    r"|^DataLoader worker \(pid.* (?:is killed by signal|exited unexpectedly)"
+    r"|^process [0-9]+ terminated with |^A process in the process pool was terminated abruptly"
 )
 # PyTorch's extensions and FlashInfer raise with all that the compiler printed.
 _BUILD = ("Ninja build failed", "Error building extension '")
@@ -53,6 +73,8 @@ def kind_of(name: str, text: str) -> FaultKind:
     """
     if _PROBABILITIES in text or _NOT_A_NUMBER.search(text):
         return "nan"
+    if any(words in text for words in _MEMORY):
+        return "out_of_memory"
     return "configuration" if any(words in text for words in _SETUP) else _KINDS.get(name, "unknown")
 
 

@@ -29,6 +29,7 @@ _RULES = (
 _VENDORS = {"CUDA": "nvidia", "HIP": "amd"}
 # Inductor prints why a candidate of its autotuning cannot run, and goes on with the others.
 _REJECTED = (" for benchmark choice ", "Ignoring this choice")
+_VERDICT_LINES = 4  # between the error and what becomes of the candidate
 _SOURCE_LINES = 60  # of the kernel that a compilation error shows
 _RUNTIME = ("triton/runtime/", "triton/backends/", "triton/compiler/", "torch/_inductor/runtime/")
 
@@ -81,10 +82,15 @@ def _fields(rule: str, text: str) -> dict[str, str]:
 
 def _build(told: Told[_Text], around: Around) -> Sequence[Record]:
     text = told.value
-    if text.rule == "rejected":
+    if text.rule == "rejected" or (not _is_fatal(text.rule, text.text) and _is_ignored(around)):
         return []
     fault = _launcher(text, around) if text.rule == "launcher" else _compiler(text, around)
     return [fault_of(told, around, fault)]
+
+
+def _is_ignored(around: Around) -> bool:
+    """Newer versions say in a line of its own that autotuning goes on without the candidate."""
+    return any(_REJECTED[1] in line for _, line in around.after[:_VERDICT_LINES])
 
 
 def _launcher(text: _Text, around: Around) -> FaultRecord:

@@ -220,3 +220,90 @@ def test_behind_stamps_the_logger_that_goes_on_says_it(tmp_path: Path, last: str
     log = tmp_path / "serve.log"
     log.write_text("".join(f"{stamp}{line}\n" for line in (*TRACE, "ValueError: no such head size", last)))
     assert bool(analyze([str(log)]).faults) is ended
+
+
+IMA_OUTPUT = "output: 'RuntimeError: CUDA error: an illegal memory access was encountered'"
+VLLM = "(APIServer pid=7) "
+LOGGED = f"{VLLM}ERROR 11-21 10:23:01 [serving_chat.py:257] "
+ACCESS = f'{VLLM}INFO:     10.0.3.4:40122 - "POST /v1/chat/completions HTTP/1.1" '
+TRACKER = [HEADER, '  File "/usr/lib/python3.12/multiprocessing/resource_tracker.py", line 264, in main',
+           "    cache[rtype].remove(name)", "KeyError: '/psm_91a0b2ce'"]  # fmt: skip
+
+
+def texts(folder: Path, *lines: str) -> list[str]:
+    log = folder / "serve.log"
+    log.write_text("".join(f"{line}\n" for line in lines))
+    return [fault.text for fault in analyze([str(log)]).faults]
+
+
+@pytest.mark.parametrize("answers", [["400 Bad Request"], ["400 Bad Request", "200 OK"], ["200 OK"] * 40])
+def test_a_request_that_was_refused_is_no_crash(tmp_path: Path, answers: list[str]) -> None:
+    refused = [LOGGED + line for line in ("Error in preprocessing prompt inputs", *TRACE, "ValueError: long")]
+    assert not texts(tmp_path, *refused, *(ACCESS + answer for answer in answers))
+
+
+def test_lines_of_another_level_are_no_text_of_the_exception(tmp_path: Path) -> None:
+    logged = [LOGGED + line for line in (*TRACE, "ValueError: long")]
+    (said,) = texts(tmp_path, *logged, f"{VLLM}INFO:     Shutting down")
+    assert said == "ValueError: long"
+
+
+def test_the_helper_that_cleans_up_at_exit_is_another_process(tmp_path: Path) -> None:
+    assert texts(tmp_path, *TRACE, "ValueError: two fields", *TRACKER) == ["ValueError: two fields"]
+    assert not texts(tmp_path, *TRACKER)
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        ["Task exception was never retrieved", "future: <Task finished coro=<f()> exception=KeyError(1)>"],
+        ["Exception in callback f()", "handle: <Handle f()>"],
+    ],
+)
+def test_asyncio_names_the_task_between_its_sentence_and_the_traceback(
+    tmp_path: Path, above: list[str]
+) -> None:
+    assert not texts(tmp_path, *above, *TRACE, "KeyError: 1")
+
+
+def test_a_traceback_in_a_warning_is_no_end(tmp_path: Path) -> None:
+    stamp = "W1121 10:20:00.100000 4711 torch/_dynamo/convert_frame.py:1233] "
+    assert not texts(tmp_path, *(stamp + line for line in (*TRACE, "RuntimeError: no triton")), "step 100")
+
+
+def test_an_engine_that_was_cancelled_hands_on_that_a_worker_died(tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    stamp = "ERROR 11-21 10:30:00 [multiproc_executor.py:230] "
+    died = f"{stamp}Worker proc VllmWorker-1 died unexpectedly, shutting down executor."
+    log.write_text("\n".join([died, *TRACE, "RuntimeError: cancelled", ""]))
+    result = analyze([str(log)])
+    assert [(fault.role, fault.kind) for fault in result.faults] == [
+        ("root", "peer_lost"),
+        ("cascade", "unknown"),
+    ]
+    assert result.conclusion.confidence == "undecided"
+
+
+def test_what_a_model_answered_is_no_error(tmp_path: Path) -> None:
+    assert not texts(
+        tmp_path, f"INFO 11-21 10:22:44 [logger.py:90] Generated response chatcmpl-4: {IMA_OUTPUT}, n: 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("ValueError: 4.00 GiB KV cache is needed, which is larger than the available one", "configuration"),
+        ("OSError: [Errno 98] Address already in use", "configuration"),
+        ("RuntimeError: Unexpected error: Error 802: system not yet initialized", "configuration"),
+        ("huggingface_hub.errors.GatedRepoError: 401 Client Error.", "configuration"),
+        (
+            "RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests",
+            "out_of_memory",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_no_bug(tmp_path: Path, error: str, kind: str) -> None:
+    log = tmp_path / "serve.log"
+    log.write_text("\n".join([*TRACE, error, ""]))
+    assert [fault.kind for fault in analyze([str(log)]).faults] == [kind]

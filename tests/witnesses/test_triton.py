@@ -114,3 +114,10 @@ def test_the_assembler_can_refuse_a_kernel(read: Read) -> None:
     text = "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error"
     fault = fault_of(read, [text])
     assert (fault.kind, fault.site, fault.code) == ("kernel_raised", "host", None)
+
+
+def test_a_candidate_that_autotuning_ignores_is_no_fault(read: Read) -> None:
+    said = "OutOfResources: out of resource: shared memory, Required: 147456, Hardware limit: 101376."
+    lines = ["Runtime error during autotuning: ", said, "Ignoring this choice."]
+    assert not read(WITNESS, lines).records
+    assert read(WITNESS, lines[:2]).records
