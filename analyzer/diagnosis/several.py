@@ -86,7 +86,10 @@ def with_other_asserts(conclusion: Conclusion, known: Knowledge, fault: FaultRec
     others = [
         one
         for one in known.records
-        if is_assert_text(one) and one != fault and (one.source, one.process) == (fault.source, "")
+        if is_assert_text(one)
+        and one != fault
+        and (one.source, one.process) == (fault.source, "")
+        and not known.readers[one.source].is_cut(one.line)  # what is left of an expression is not another one
     ]
     if not others:
         return conclusion

@@ -51,3 +51,10 @@ def test_asserts_without_a_tag_are_all_told(tmp_path: Path) -> None:
 def test_one_assert_has_no_such_note(tmp_path: Path) -> None:
     found = analysed(tmp_path, assert_text("i < n"), assert_text("i < n"))
     assert not [note for note in found.conclusion.notes if "without a tag" in note]
+
+
+def test_what_the_end_of_the_log_leaves_of_an_expression_is_no_other_assert(tmp_path: Path) -> None:
+    trap = "Assertion failed: /srv/a.cu:12, condition: tokens != 0"
+    path = tmp_path / "input.log"
+    path.write_text(f"{trap}\n{trap[:-5]}", encoding="utf-8")
+    assert not [note for note in analyze([str(path)]).conclusion.notes if "without a tag" in note]
