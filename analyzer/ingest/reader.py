@@ -7,7 +7,7 @@ the scan, and what matters is nearly always close to the end.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +21,7 @@ from analyzer.ingest.owners import Owners, adopt
 from analyzer.model import Line
 
 _CHUNK_BYTES = 1 << 20
+_FIRST_CHUNK_BYTES = 1 << 14  # what is asked for is mostly near to what was asked before
 _BLOCK_LINES = 512
 _CACHED_BLOCKS = 256
 _SEARCH_FACTOR = 32  # with N interleaved writers, look at most this many lines for each line wanted
@@ -34,6 +35,7 @@ class LineReader:
         self._file = path.open("rb")
         self._source = source
         self._blocks: OrderedDict[int, list[Line]] = OrderedDict()
+        self._writers: OrderedDict[int, dict[str, list[Line]]] = OrderedDict()
         self.total_lines = total_lines
         self._size = size_bytes  # as scanned: the file may have grown since
         self._open_end = self._size > 0 and self._read(self._size - 1, self._size) != b"\n"
@@ -71,7 +73,9 @@ class LineReader:
 
     def _forward(self, anchor: tuple[int, int], wanted: int) -> int:
         ends, start = anchor
-        while chunk := self._read(start, start + _CHUNK_BYTES):
+        size = min(_FIRST_CHUNK_BYTES, _CHUNK_BYTES)
+        while chunk := self._read(start, start + size):
+            size = _CHUNK_BYTES
             count = chunk.count(b"\n")
             if ends + count >= wanted:
                 at = -1
@@ -85,8 +89,10 @@ class LineReader:
         ends, end = anchor
         if end == self._size and self._open_end:
             ends -= 1
+        size = min(_FIRST_CHUNK_BYTES, _CHUNK_BYTES)
         while end:
-            start = max(0, end - _CHUNK_BYTES)
+            start = max(0, end - size)
+            size = _CHUNK_BYTES
             chunk = self._read(start, end)
             count = chunk.count(b"\n")
             if ends - count < wanted:
@@ -111,9 +117,9 @@ class LineReader:
     def lines(self, first: int, last: int) -> list[Line]:
         """Lines ``first`` to ``last`` without envelope; one with inner carriage returns gives several."""
         first, last = max(1, first), min(last, self.total_lines)
-        wanted = range((first - 1) // _BLOCK_LINES, (last - 1) // _BLOCK_LINES + 1)
+        wanted = _blocks_of(first, last)
         blocks = self._kept(wanted)
-        return [line for block in wanted for line in blocks[block] if first <= line.number <= last]
+        return [line for block in wanted for line in _between(blocks[block], first, last)]
 
     def _kept(self, wanted: range) -> dict[int, list[Line]]:
         """The blocks by number. All that are missing are read at once: it costs little more than one."""
@@ -172,25 +178,53 @@ class LineReader:
     def after(self, line: int, process: str, limit: int) -> list[Line]:
         """Up to ``limit`` lines of ``process`` after ``line``, in order."""
         found: list[Line] = []
-        at, stop = line + 1, min(self.total_lines, line + limit * _SEARCH_FACTOR)
-        while at <= stop and len(found) < limit:
-            end = min(stop, at + _BLOCK_LINES - 1)
-            found.extend(one for one in self.lines(at, end) if one.process == process)
-            at = end + 1
+        first, last = line + 1, min(self.total_lines, line + limit * _SEARCH_FACTOR)
+        for block in _blocks_of(first, last):
+            found.extend(_between(self._written_by(block, process), first, last))
+            if len(found) >= limit:
+                break
         return found[:limit]
 
     def before(self, line: int, process: str, limit: int) -> list[Line]:
         """Up to ``limit`` lines of ``process`` before ``line``, in file order."""
         found: list[Line] = []
-        at, stop = line - 1, max(1, line - limit * _SEARCH_FACTOR)
-        while at >= stop and len(found) < limit:
-            start = max(stop, at - _BLOCK_LINES + 1)
-            found = [one for one in self.lines(start, at) if one.process == process] + found
-            at = start - 1
+        first, last = max(1, line - limit * _SEARCH_FACTOR), min(self.total_lines, line - 1)
+        for block in reversed(_blocks_of(first, last)):
+            found = [*_between(self._written_by(block, process), first, last), *found]
+            if len(found) >= limit:
+                break
         return found[-limit:]
+
+    def _written_by(self, block: int, process: str) -> Sequence[Line]:
+        """Lines of one process in a block: with thousands of writers each has few, and each is asked for."""
+        if block not in self._writers:
+            writers: dict[str, list[Line]] = {}
+            for line in self._kept(range(block, block + 1))[block]:
+                writers.setdefault(line.process, []).append(line)
+            self._writers[block] = writers
+            while len(self._writers) > _CACHED_BLOCKS:
+                self._writers.popitem(last=False)
+        return self._writers[block].get(process, ())
 
     def matching(self, literals: Sequence[str]) -> pl.DataFrame:
         """All lines that hold one of the literals, envelope taken off: line, text, process, by line."""
         found = lines_with(self._path, literals).filter(pl.col("line") <= self.total_lines).sort("line")
         found = found.select(pl.lit(self._source, dtype=pl.UInt16).alias("source"), "line", "raw")
         return adopt(strip(found), self.owners).select("line", "text", "process")
+
+
+def _blocks_of(first: int, last: int) -> range:
+    """Numbers of the blocks that hold lines ``first`` to ``last``."""
+    return range((first - 1) // _BLOCK_LINES, (last - 1) // _BLOCK_LINES + 1)
+
+
+def _between(lines: Sequence[Line], first: int, last: int) -> Sequence[Line]:
+    """Lines ``first`` to ``last`` of a block, which is sorted; several of one number stay together."""
+    if not lines or (lines[0].number >= first and lines[-1].number <= last):
+        return lines
+    start = bisect_left(lines, first, key=_number)
+    return lines[start : bisect_right(lines, last, lo=start, key=_number)]
+
+
+def _number(line: Line) -> int:
+    return line.number

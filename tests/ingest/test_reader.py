@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -157,3 +158,17 @@ def test_lines_are_the_same_whatever_the_block_size(
         assert [line.text for line in one.lines(1, 10)] == [str(n) for n in range(1, 11)]
         assert [line.text for line in one.after(7, "", 9)] == ["8", "9", "10"]
         assert [line.text for line in one.before(4, "", 2)] == ["2", "3"]
+
+
+def test_neighbours_of_thousands_of_writers_are_cheap() -> None:
+    """Each asks for its own lines, and has one among thousands."""
+    count = 9000
+    data = b"".join(b"(Worker pid=%d) ERROR 11-30 09:10:00 [x.py:1] it failed\n" % n for n in range(count))
+    with reader(data, count) as one:
+        begin = time.process_time()
+        for number in range(1, count + 1):
+            process = f"Worker pid={number - 1}"
+            assert [line.number for line in one.before(number + 1, process, 200)] == [number]
+            assert not one.after(number, process, 200)
+            assert one.offset(number) == data.index(b"(Worker pid=%d)" % (number - 1))
+        assert time.process_time() - begin < 4.0
