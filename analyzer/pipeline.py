@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from analyzer.diagnosis.asked import with_asked_window
 from analyzer.diagnosis.collectives import with_sizes
 from analyzer.diagnosis.diagnose import diagnose
 from analyzer.diagnosis.knowledge import Knowledge
@@ -110,7 +111,7 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
             tell("diagnosis")
             types = read_ir(options.ir)
             known = _knowledge(loaded, readings, timeline, types, options)
-            result = build_result(loaded, readings, timeline, diagnose(known))
+            result = build_result(loaded, readings, timeline, with_asked_window(diagnose(known), known))
             yield Analysis(
                 result=result,
                 timeline=timeline,
@@ -156,8 +157,16 @@ def _check_process(timeline: Timeline, options: Options) -> None:
         return
     known = timeline.ops["process"].unique().sort().to_list()
     if options.process not in known:
-        names = ", ".join(repr(name) for name in known) or "none has op records"
-        raise UsageError(f"--process {options.process!r}: no such process; the log has {names}")
+        raise UsageError(f"--process {options.process!r}: no such process; {_processes(known)}")
+
+
+def _processes(known: list[str]) -> str:
+    """Which processes have ops; lines without a tag are of a process without a name."""
+    names = ", ".join(repr(name) for name in known if name)
+    if not names:
+        return "no op record of the log carries the tag of one" if known else "the log has no op records"
+    untagged = ", and some carry no tag" if "" in known else ""
+    return f"the op records are of {names}{untagged}"
 
 
 def _knowledge(

@@ -137,6 +137,9 @@ class Fault(Value):
     trust_reason: str = ""
 
 
+ASKED_WINDOW = "asked for with --window"  # how the reason of the begin starts where the caller chose it
+
+
 class Border(Value):
     """One end of the window and why it is there. ``line`` = the line that proves it."""
 

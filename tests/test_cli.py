@@ -97,7 +97,9 @@ class TestBadInput:
             assert part in out, out
 
     def test_text_that_is_no_log_is_analysed_and_says_what_was_tried(self, log: Path) -> None:
-        self.analysed(log, b"hello\nworld\n", "no witness recognised; tried: max_ops, ", "2 lines: 0 parsed")
+        self.analysed(
+            log, b"hello\nworld\n", "no witness recognised; tried: max_ops, ", " more\n", "2 lines: 0 parsed"
+        )
 
     def test_half_a_character_is_told(self, log: Path) -> None:
         data = text([*steps(2), ERROR]) + "\u2588".encode()[:2]
@@ -160,7 +162,7 @@ class TestJson:
     def test_failure_leaves_standard_output_empty(self) -> None:
         code, out, err = run_sample(FAILED, "--format", "json", "--process", "nobody")
         assert (code, out) == (2, "")
-        assert "--process 'nobody': no such process; the log has ''" in err
+        assert "--process 'nobody': no such process; no op record of the log carries the tag of one" in err
 
     def test_standard_input_gives_the_same_findings_as_the_file(self) -> None:
         _, from_file, _ = run_sample(FAILED, "--format", "json")
@@ -207,7 +209,7 @@ class TestOptions:
         window = json.loads(out)["window"]
         assert code == 0
         assert (window["first_op"]["id"], window["size_outer"]) == (0, 1)
-        assert window["begin"]["reason"] == "asked for with --window"
+        assert window["begin"]["reason"].startswith("asked for with --window; it leaves out ")
 
     @pytest.mark.parametrize("value", ["5", "9:5", "0:4", "a:b", ":", "1:", "-3:4", "\u00b2:\u00b3", ""])
     def test_window_that_is_no_window_is_refused(self, value: str) -> None:
@@ -229,11 +231,17 @@ class TestOptions:
         assert code == 0
         assert {one["op"]["process"] for one in json.loads(out)["suspects"]} == {"rank1"}
 
+    def test_unknown_process_of_a_log_without_ops_is_told(self, log: Path) -> None:
+        log.write_bytes(text([ERROR]))
+        code, _, err = run(str(log), "--process", "rank7")
+        assert code == 2
+        assert "--process 'rank7': no such process; the log has no op records" in err
+
     def test_unknown_process_is_told_with_those_there_are(self, log: Path) -> None:
         log.write_bytes(text([f"[rank{rank}]: {line}" for line in steps(1) for rank in (0, 1)]))
         code, _, err = run(str(log), "--process", "rank7")
         assert code == 2
-        assert "no such process; the log has 'rank0', 'rank1'" in err
+        assert "no such process; the op records are of 'rank0', 'rank1'" in err
 
     @pytest.mark.parametrize(
         "arguments",
@@ -251,9 +259,16 @@ class TestOptions:
 
     def test_version_and_help(self) -> None:
         assert run("--version")[:2] == (0, run_sample("version")[1])
-        code, out, _ = run("analyze", "--help")
+        code, out, _ = run("--help")
         assert code == 0
-        assert {"--format", "--window", "--check", "--strict"} <= set(out.split())
+        assert {"--format", "--window", "--check", "--strict", "record", "schema"} <= set(out.split())
+        assert "Usage: trace-analyze [OPTIONS] [" in out.replace("python -m analyzer", "trace-analyze")
+        assert run("analyze", "--help")[1] == out
+
+    def test_help_of_record_says_where_the_command_stands(self) -> None:
+        code, out, _ = run("record", "--help")
+        assert code == 0
+        assert "record [OPTIONS] -- COMMAND" in out
 
 
 class TestOutput:

@@ -8,12 +8,14 @@ import msgspec
 import polars as pl
 
 from analyzer.diagnosis.knowledge import Knowledge, Row
+from analyzer.errors import UsageError
 from analyzer.ingest.reader import LineReader
 from analyzer.model import FaultRecord, OpFacts
-from analyzer.schema import Border, Cleared, ClearedOp, Window
+from analyzer.schema import ASKED_WINDOW, Border, Cleared, ClearedOp, Window
 from analyzer.suspects.window import Span, find_span
 from analyzer.timeline.facts import gather_facts, op_ref
 
+ALL_CLEARED = "the log clears all of"  # among the remarks of a window without a possible launch
 WINDOW_LIMIT = 6_000  # records whose bodies are read; a larger window cannot be told apart by a person either
 
 
@@ -36,7 +38,8 @@ def open_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
         reported: Row of the op that the report names, or null.
     """
     reader = known.readers[int(ops["source"][0])]
-    span = _span(known, fault, ops, reported, reader)
+    own = _own_span(known, fault, ops, reported, reader)
+    span = own if known.lines_window is None else _asked_span(known.lines_window, own, ops)
     inside = span.inside(ops).tail(WINDOW_LIMIT)
     before = _same_run(span.before(ops), inside)
     facts = gather_facts(inside, before, reader, known.types)
@@ -50,7 +53,9 @@ def open_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
         span=span,
         facts=on_device,
         window=_value(inside, on_device, span) if on_device else None,
-        cleared=_cleared(ops, span, reported, others) if not mixed else Cleared(count=0, ops=[], reasons=[]),
+        cleared=_cleared(ops, own, reported, others, span)
+        if not mixed
+        else Cleared(count=0, ops=[], reasons=[]),
     )
 
 
@@ -64,7 +69,7 @@ def open_span(ops: pl.DataFrame, inside: pl.DataFrame, facts: list[OpFacts], spa
         span: The borders.
     """
     window = _value(inside, facts, span) if facts else None
-    return OpenWindow(span=span, facts=facts, window=window, cleared=_cleared(ops, span, None, []))
+    return OpenWindow(span=span, facts=facts, window=window, cleared=_cleared(ops, span, None, [], span))
 
 
 def _same_run(before: pl.DataFrame, inside: pl.DataFrame) -> pl.DataFrame:
@@ -84,16 +89,63 @@ def _other_device(op: OpFacts, fault: FaultRecord) -> str | None:
     return None
 
 
-def _span(
+def _own_span(
     known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reported: Row | None, reader: LineReader
 ) -> Span:
-    if known.lines_window is not None:
-        first, last = known.lines_window
-        asked = Border(reason="asked for with --window")
-        return Span(begin_line=first - 1, end_line=last + 1, begin=asked, end=asked, proven=False)
+    """The borders that the log itself shows, whatever window was asked for."""
     outside = None if ops["source"][0] == fault.source else reader.total_lines + 1
     mixed = known.timeline.untagged_writers
     return find_span(ops, fault, reported, reader, outside, several_writers=mixed)
+
+
+def _asked_span(lines: tuple[int, int], own: Span, ops: pl.DataFrame) -> Span:
+    """The window of ``--window``, without launches that never ran; its begin says what it leaves out.
+
+    Args:
+        lines: First and last line, as asked for.
+        own: The borders that the log shows.
+        ops: ``TIMELINE`` of the process of the fault.
+
+    Raises:
+        UsageError: No launch in these lines can have caused the fault.
+    """
+    first, last = lines
+    launch = pl.col("launch_line")
+    end_line, end = last + 1, Border(reason=ASKED_WINDOW)
+    if not own.inside(ops).is_empty() and end_line > own.end_line:  # else the report's place tells nothing
+        end_line, end = own.end_line, own.end
+    if first >= end_line:
+        raise UsageError(
+            f"--window {first}:{last}: nothing in it can be guilty: {end.reason} (line {end.line})"
+        )
+    asked = ops.filter((launch >= first) & (launch < end_line))
+    if asked.filter(pl.col("parent").is_null()).is_empty():
+        raise UsageError(
+            f"--window {first}:{last}: no op of the process that failed is launched there, "
+            "at most a part of one: begin at its line"
+        )
+    begin = Border(reason="; ".join([ASKED_WINDOW, *_remarks(own, ops, asked)]))
+    return Span(begin_line=first - 1, end_line=end_line, begin=begin, end=end, proven=False)
+
+
+def _remarks(own: Span, ops: pl.DataFrame, asked: pl.DataFrame) -> list[str]:
+    """What speaks against the window that was asked for: sound launches in it, possible ones outside."""
+    keys, told = ["run", "launch_line"], []
+    sound = own.cleared(ops)
+    within = asked.join(sound, on=keys, how="semi").height
+    if within:
+        part = ALL_CLEARED if within == asked.height else f"the log clears {within} of"
+        where = f" (line {own.begin.line})" if own.begin.line else ""
+        told.append(f"{part} its {launches(asked.height)}: {own.begin.reason}{where}")
+    possible = ops.filter((pl.col("launch_line") < own.end_line) & (pl.col("run") == asked["run"][-1]))
+    outside = possible.join(sound, on=keys, how="anti").join(asked, on=keys, how="anti")
+    if outside.height:
+        lines = outside["launch_line"].sort()
+        told.append(
+            f"it leaves out {launches(outside.height)} before the report that nothing clears "
+            f"(between line {lines[0]} and line {lines[-1]})"
+        )
+    return told
 
 
 def _value(inside: pl.DataFrame, facts: Sequence[OpFacts], span: Span) -> Window:
@@ -114,21 +166,36 @@ def _value(inside: pl.DataFrame, facts: Sequence[OpFacts], span: Span) -> Window
     )
 
 
-def _cleared(ops: pl.DataFrame, span: Span, reported: Row | None, elsewhere: Sequence[ClearedOp]) -> Cleared:
-    before = span.cleared(ops).height  # without a proof nobody is
-    after = _never_ran(ops, span)
+def _cleared(
+    ops: pl.DataFrame, own: Span, reported: Row | None, elsewhere: Sequence[ClearedOp], span: Span
+) -> Cleared:
+    """Whom the log clears. What only stands outside a window that was asked for is not cleared.
+
+    Args:
+        ops: ``TIMELINE`` of the process.
+        own: The borders that the log shows: they clear.
+        reported: Row of the op that the report names, or null.
+        elsewhere: Ops of the window that cannot have done it.
+        span: The window; its launches are asked about, even where the log clears them.
+    """
+    sound = own.cleared(ops).join(span.inside(ops), on=["run", "launch_line"], how="anti").height
+    after = _never_ran(ops, own)
     named_ops, reasons = [], []
-    if before:
-        where = f" (line {span.begin.line})" if span.begin.line else ""
-        reasons.append(f"{launches(before)} before the window: {span.begin.reason}{where}")
-    if reported is not None and int(str(reported["launch_line"])) >= span.end_line:
+    if sound:  # without a proof nobody is
+        side = "before" if span is own else "outside"
+        where = f" (line {own.begin.line})" if own.begin.line else ""
+        reasons.append(f"{launches(sound)} {side} the window: {own.begin.reason}{where}")
+    late = after
+    if reported is not None and int(str(reported["launch_line"])) >= own.end_line:
         text = "its launch call returned the error of earlier work: it never ran"
         named_ops.append(ClearedOp(op=op_ref(reported), reason=text))
-        reasons.append(f"{launches(after)} from the reported one on: never ran")
-    elif after:
-        reasons.append(f"{launches(after)} after the report: never ran")
+        late -= 1
+    if late:
+        reasons.append(
+            f"{launches(late)} after {'the reported one' if named_ops else 'the report'}: never ran"
+        )
     named_ops.extend(elsewhere)
-    return Cleared(count=before + after + len(elsewhere), ops=named_ops, reasons=reasons)
+    return Cleared(count=sound + after + len(elsewhere), ops=named_ops, reasons=reasons)
 
 
 def _never_ran(ops: pl.DataFrame, span: Span) -> int:

@@ -45,7 +45,7 @@ from analyzer.report.story.values import (
     Strip,
     Table,
 )
-from analyzer.schema import Fault, SourceFrame
+from analyzer.schema import ASKED_WINDOW, Fault, SourceFrame
 
 ROLE_WORDS = {
     "root": "root fault reported",
@@ -234,6 +234,8 @@ def _happened(scene: Scene, root: Fault) -> Sentence:
         return inference(head, *blamed(scene, done.op), "; a replay confirmed it.", cites=[cite_fault(root)])
     if window is not None:
         size = f"one of {counted(window.size_outer, 'outer launch')} of the window; none of them stands out."
+        if window.begin.reason.startswith(ASKED_WINDOW):
+            size = "cannot be told: the window was chosen by hand."
         ends = (*cite_op(window.first_op), *cite_op(window.last_op))
         return inference(head, size, cites=ends or (cite_fault(root),))
     at = root.reported_at
