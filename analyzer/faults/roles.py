@@ -118,13 +118,18 @@ def _tiers(records: Sequence[FaultRecord], roots: Sequence[int]) -> list[int]:
 
 def _prefer(records: Sequence[FaultRecord], indices: Sequence[int]) -> Sequence[int]:
     told = [index for index in indices if not records[index].teardown]
-    if told and all(is_death(records[index]) for index in told):
-        # Nobody says what it died of but the destructors and pollers that met the fault before.
+    if told and all(is_death(records[index]) or _is_refused(records[index]) for index in told):
+        # Nobody says what it died of but the destructors and pollers that met the fault before; a call that
+        # refuses its arguments afterwards does so in a lost context.
         met = [index for index in indices if index < told[0] and records[index].teardown]
         told = sorted([*told, *(index for index in met if is_sticky(records[index]))])
     own = [index for index in told if not records[index].relayed]
     seen_first = [index for index in told if records[index].first_observed]
     return own or seen_first or told or indices
+
+
+def _is_refused(record: FaultRecord) -> bool:
+    return record.code is not None and not is_sticky(record) and record.kind != "out_of_memory"
 
 
 def _voice(record: FaultRecord) -> int:

@@ -25,6 +25,8 @@ _OWN_COPY = pl.concat_str("raw", pl.lit("")).alias("raw")
 # (``CUDA_LAUNCH_BLOCKING=1`` of a printed environment has no space). The cheap test runs first and the
 # literals only on what is left: pushing both filters down would join them into one that runs everything on
 # every line (54 literals: 4.3 against 3.2 s of processor time a GB).
+# Of these a shell says no more than the word.
+_WORDS = ("Killed", "Aborted")
 _CHEAP_FILTER_FIRST = pl.QueryOptFlags(predicate_pushdown=False)
 
 
@@ -68,7 +70,8 @@ def scan(path: Path, literals: Sequence[str]) -> Scan:
     lines = pl.scan_lines(path, name="raw", row_index_name="line", row_index_offset=1, glob=False)
     is_op = _LINE.str.starts_with(OP)
     is_closer = _LINE.str.starts_with(CLOSERS[0]) | _LINE.str.starts_with(CLOSERS[1])
-    worth_reading = lines.filter(~is_op & _LINE.str.contains("[ =]"))
+    is_text = _LINE.str.contains("[ =]") | _LINE.eq(_WORDS[0]) | _LINE.eq(_WORDS[1])
+    worth_reading = lines.filter(~is_op & is_text)
     total, heads, closers, gated = pl.collect_all(
         [
             lines.select(pl.len()),

@@ -45,6 +45,8 @@ _MEANS = re.compile(
     r"\b(?:triggered|encountered|address|failure|instruction|argument|memory)[\"'`]* +(?:(?:usually|often) )?"
     r"(?:means|indicates)\b"
 )
+_TEST = re.compile(r"\.py::\w+(?:\[[^\]]*\])? (?:PASSED|XFAIL|XPASS|SKIPPED|RERUN)\b")  # pytest's verdicts
+_REQUEST = re.compile(r'"(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH) /[^"]*$')  # inside an access line
 _TOLD_CHARS = 20  # of the text of a fault: what was found out about it may follow
 
 
@@ -91,6 +93,8 @@ def is_mention(before: str, level: str | None) -> bool:
         level: As its logger wrote it; null = it writes none.
     """
     if level not in _LOUD and is_explained(before):
+        return True
+    if _TEST.search(before) or _REQUEST.search(before):
         return True
     if _LISTED.search(before) or (level is None and _OPTION.search(before)):
         return True

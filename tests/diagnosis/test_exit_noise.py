@@ -78,3 +78,9 @@ def test_why_somebody_killed_a_process_is_not_known(tmp_path: Path) -> None:
         result(tmp_path, "bash: line 1:  4711 Killed                  python serve.py").conclusion.cause_class
         is None
     )
+
+
+def test_a_refused_call_behind_a_destructor_that_met_the_fault_is_not_the_first(tmp_path: Path) -> None:
+    met = DESTROYED.replace("driver shutting down", "an illegal memory access was encountered")
+    found = root(tmp_path, met, "torch.AcceleratorError: CUDA error: invalid resource handle")
+    assert (found.code, found.trust) == (700, "late")

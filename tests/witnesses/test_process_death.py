@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
 from analyzer.model import Advice, FaultRecord, Reading
+from analyzer.pipeline import analyze
 from analyzer.witnesses.process_death import WITNESS
 from tests.witnesses.conftest import MemoryLog, Reader
 
@@ -225,3 +227,11 @@ def test_a_hundred_thousand_deaths_are_cheap() -> None:
     found = faults(WITNESS.read(gated, log))
     assert time.perf_counter() - begin < 10.0
     assert sum(fault.count for fault in found) == 100_000
+
+
+def test_a_shell_that_says_no_more_than_the_word_is_heard(tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    log.write_text("step 100\nKilled\n")
+    result = analyze([str(log)])
+    assert [(fault.role, fault.name, fault.line) for fault in result.faults] == [("root", "SIGKILL", 2)]
+    assert result.conclusion.cause_class is None
