@@ -18,6 +18,7 @@ from analyzer.diagnosis.notes import with_notes
 from analyzer.diagnosis.printed_values import printed_fault, with_printed_faults
 from analyzer.diagnosis.read_back import serialised
 from analyzer.diagnosis.several import with_doubt, with_other_asserts
+from analyzer.diagnosis.stopped import demote_stopped, with_stopped
 from analyzer.diagnosis.survived import demote_survived, with_survived
 from analyzer.diagnosis.times_above import with_times_above
 from analyzer.diagnosis.witnessed import device_witness, late_report
@@ -40,7 +41,7 @@ def diagnose(known: Knowledge) -> Diagnosis:
     known = with_printed_faults(known)
     known = msgspec.structs.replace(known, records=with_times_above(known))
     assigned, earlier = roles_of_incidents(known)
-    roles = demote_survived(known, assigned)
+    roles = demote_stopped(known, demote_survived(known, assigned))
     trusts = [
         decide_trust(record, after_sticky=role.after_sticky, modes=known.modes)
         for record, role in zip(known.records, roles, strict=True)
@@ -50,7 +51,7 @@ def diagnose(known: Knowledge) -> Diagnosis:
     if root is None:
         clean = conclude.no_fault(known.modes, known.timeline.ops.height)
         clean = with_advised(with_survived(clean, known.records, assigned, roles), known.records)
-        clean = with_cleanup(clean, known.records)
+        clean = with_cleanup(with_stopped(clean, roles), known.records)
         finding, reported = Finding(conclusion=clean), None
     else:
         trusts[root], finding, reported = _of_root(known, known.records[root], trusts[root])

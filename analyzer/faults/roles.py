@@ -108,12 +108,24 @@ def tier_of(record: FaultRecord) -> int:
 def _tiers(records: Sequence[FaultRecord], roots: Sequence[int]) -> list[int]:
     """How much each root explains; a report of an assert explains less than an assert that nobody owns."""
     unowned = untagged_sources(records, roots)
+    watched = any(records[index].kind == "hang_timeout" for index in roots)
     tiers = []
     for index in roots:
         record = records[index]
+        if _is_seen_death(record, watched=watched):
+            tiers.append(1)
+            continue
         less = record.source in unowned and is_report_of_assert(record)
         tiers.append(max(1, tier_of(record)) if less else tier_of(record))
     return tiers
+
+
+def _is_seen_death(record: FaultRecord, *, watched: bool) -> bool:
+    """Whether a launcher saw this rank die first, by a signal: its peers lost it (formats.md 5.4).
+
+    Where a collective timed out, SIGABRT is how the watchdog of a waiting rank ends its process.
+    """
+    return record.first_observed and is_death(record) and not (watched and record.name == "SIGABRT")
 
 
 def _prefer(records: Sequence[FaultRecord], indices: Sequence[int]) -> Sequence[int]:

@@ -63,8 +63,10 @@ def find_owners(gated: pl.DataFrame, raw: Callable[[int, int], list[str]]) -> Ow
     """
     text, by_sglang = pl.col("text"), pl.col("envelope").str.ends_with("sglang")
     traced = text.str.ends_with(_TRACEBACK) & (pl.col("process") != "") & by_sglang
-    heads = gated.filter(traced | text.str.ends_with(_SHARD_OUTPUT)).head(MAX_BLOCKS)
-    blocks = [_block(head, _below(head, raw)) for head in heads.iter_rows(named=True)]
+    heads = gated.filter(traced | text.str.ends_with(_SHARD_OUTPUT))
+    heads = heads.with_columns(pl.col("line").shift(-1).over("process").alias("next")).head(MAX_BLOCKS)
+    below = _Below(heads, raw)
+    blocks = [_block(head, below.of(head)) for head in heads.iter_rows(named=True)]
     return Owners([block for block in blocks if block is not None])
 
 
@@ -95,18 +97,40 @@ def _given(name: str) -> pl.Expr:
     return pl.col(f"{name}@") if name == "process" else pl.coalesce(name, f"{name}@")
 
 
-def _below(head: dict[str, Any], raw: Callable[[int, int], list[str]]) -> list[tuple[int, str, bool]]:
-    """Lines after the head: number, text, and whether it has only what transports put before it."""
-    first = head["line"] + 1
-    texts = raw(first, head["line"] + MAX_LINES)
-    lines = pl.DataFrame(
-        {"line": range(first, first + len(texts)), "raw": texts},
-        schema={"line": pl.UInt32, "raw": pl.String},
-    )
-    stripped = strip(lines.select(pl.lit(0, dtype=pl.UInt16).alias("source"), "line", "raw"))
-    outer = head["envelope"].rpartition("+")[0]
-    plain = pl.col("envelope") == outer
-    return stripped.select("line", "text", plain).rows()
+class _Below:
+    """The lines below the heads, stripped all at once: one head at a time, 256 of them cost seconds."""
+
+    def __init__(self, heads: pl.DataFrame, raw: Callable[[int, int], list[str]]) -> None:
+        numbers: list[int] = []
+        texts: list[str] = []
+        for first, last in _spans(heads["line"].to_list()):
+            found = raw(first, last)
+            numbers.extend(range(first, first + len(found)))
+            texts.extend(found)
+        lines = pl.DataFrame({"line": numbers, "raw": texts}, schema={"line": pl.UInt32, "raw": pl.String})
+        stripped = strip(lines.select(pl.lit(0, dtype=pl.UInt16).alias("source"), "line", "raw"))
+        self._lines = stripped.select("line", "text", "envelope")
+
+    def of(self, head: dict[str, Any]) -> list[tuple[int, str, bool]]:
+        """Number, text, and whether a line has only what transports put before it.
+
+        They end before the next head of the same process.
+        """
+        line = head["line"]
+        end = min(line + MAX_LINES, (head["next"] or line + MAX_LINES + 1) - 1)
+        at = self._lines["line"].search_sorted(line + 1)
+        mine = self._lines.slice(at, self._lines["line"].search_sorted(end, "right") - at)
+        return mine.select("line", "text", pl.col("envelope") == head["envelope"].rpartition("+")[0]).rows()
+
+
+def _spans(heads: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last line of what may be below the heads, each line once."""
+    spans: list[tuple[int, int]] = []
+    for head in heads:
+        joined = bool(spans) and head <= spans[-1][1]
+        first = spans.pop()[0] if joined else head + 1
+        spans.append((first, head + MAX_LINES))
+    return spans
 
 
 def _block(head: dict[str, Any], below: Sequence[tuple[int, str, bool]]) -> Owner | None:

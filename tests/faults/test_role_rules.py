@@ -214,3 +214,21 @@ def test_an_assert_without_a_tag_beats_the_ranks_that_report_one() -> None:
     decisions = assign_roles([assert_text(1), *reports, seen])
     assert [one.role for one in decisions][:3] == ["root", "bystander", "bystander"]
     assert "is not told" in decisions[1].reason
+
+
+def test_the_rank_that_a_launcher_saw_die_first_beats_the_peers_that_lost_it() -> None:
+    lost = fault(1, kind="peer_lost", site="host", process="rank0", rank=0)
+    died = fault(9, kind="host_segfault", site="host", rank=1, relayed=True, first_observed=True)
+    assert [role.role for role in assign_roles([lost, died])] == ["bystander", "root"]
+
+
+def test_a_rank_that_its_watchdog_ended_explains_no_time_out() -> None:
+    waits = fault(1, kind="hang_timeout", site="host", process="rank0", rank=0)
+    died = fault(9, kind="host_abort", name="SIGABRT", site="host", rank=1, relayed=True, first_observed=True)
+    assert [role.role for role in assign_roles([waits, died])] == ["root", "bystander"]
+
+
+def test_an_error_that_a_rank_printed_explains_more_than_a_death_seen_first() -> None:
+    said = fault(1, kind="illegal_address", code=700, site="launch", process="rank0", rank=0)
+    died = fault(9, kind="host_segfault", site="host", rank=1, relayed=True, first_observed=True)
+    assert [role.role for role in assign_roles([said, died])] == ["root", "bystander"]

@@ -7,6 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from analyzer.ingest import owners
+from analyzer.ingest.envelope import strip
 from analyzer.ingest.load import Loaded, load
 from analyzer.ingest.source import open_sources
 
@@ -82,4 +84,28 @@ def test_repeated_heads_are_cheap(tmp_path: Path) -> None:
     head = SGLANG.splitlines(keepends=True)[1]
     loaded = load_text(tmp_path, head * 20_000)
     assert loaded.gated.height == 20_000
+    loaded.reader.close()
+
+
+def test_a_block_ends_at_the_next_head_of_its_process_and_all_are_stripped_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash loop prints thousands of heads: one pass a head took seconds."""
+    calls = 0
+
+    def counted(frame: pl.DataFrame) -> pl.DataFrame:
+        nonlocal calls
+        calls += 1
+        return strip(frame)
+
+    monkeypatch.setattr(owners, "strip", counted)
+    head = "[2026-05-26 07:48:1{} TP1] Scheduler hit an exception: Traceback (most recent call last):\n"
+    body = '  File "/srv/scheduler.py", line 10, in run\n    self.step()\nRuntimeError: CUDA error: {}\n'
+    text = "".join(head.format(at % 10) + body.format(at) for at in range(300))
+    loaded = load_text(tmp_path, text)
+    blocks = 4 * owners.MAX_BLOCKS
+    assert calls == 1
+    assert {line for line, process in writers(loaded).items() if process == "TP1" and line % 4 == 0} == set(
+        range(4, blocks + 1, 4)
+    )
     loaded.reader.close()
