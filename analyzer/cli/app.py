@@ -13,11 +13,24 @@ from analyzer.cli.output import write_stdout
 from analyzer.cli.record import record_command
 from analyzer.errors import AnalyzerError
 
-app = typer.Typer(
-    add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
-)
-app.command("analyze", no_args_is_help=True)(analyze_command)
-app.command("record")(record_command)
+_OTHERS = """\b
+Other commands (each with --help):
+  trace-analyze record [OPTIONS] -- COMMAND   Run COMMAND so that its next crash can be analysed.
+  trace-analyze schema                        Print the JSON schema of --format json.
+  trace-analyze version                       Print the version."""
+
+
+def _typer() -> typer.Typer:
+    return typer.Typer(
+        add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+
+
+# The analysis is an app of its own, so that its usage and its help need no word for it.
+analysis = _typer()
+analysis.command(no_args_is_help=True, options_metavar="[OPTIONS]", epilog=_OTHERS)(analyze_command)
+app = _typer()
+app.command("record", options_metavar="[OPTIONS] -- COMMAND [ARGUMENTS]...")(record_command)
 
 
 @app.command("schema")
@@ -36,28 +49,32 @@ def version_command() -> None:
     write_stdout(f"trace-analyze {__version__}\n".encode())
 
 
-_COMMANDS = frozenset({"analyze", "record", "schema", "version"})
+_COMMANDS = frozenset({"record", "schema", "version"})
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Our own arguments, and the user's program after the first ``--``.
-
-    ``trace-analyze serve.log`` means ``trace-analyze analyze serve.log``.
-    """
+    """Our own arguments, and the user's program after the first ``--``."""
     at = arguments.index("--") if "--" in arguments else len(arguments)
     own, program = arguments[:at], arguments[at + 1 :]
-    if own == ["--version"]:
-        return ["version"], program
-    if own and own[0] not in _COMMANDS and own[0] != "--help":
-        own = ["analyze", *own]
-    return own, program
+    return ["version"] if own == ["--version"] else own, program
+
+
+def chosen_app(own: list[str]) -> tuple[typer.Typer, list[str]]:
+    """The app for these arguments, with its own ones: the analysis, unless another command is named.
+
+    ``trace-analyze analyze serve.log`` means ``trace-analyze serve.log``.
+    """
+    if own and own[0] in _COMMANDS:
+        return app, own
+    return analysis, own[1:] if own[:1] == ["analyze"] else own
 
 
 def main() -> None:
     """Entry point: errors become a message and their exit code."""
     own, program = split_arguments(sys.argv[1:])
     try:
-        app(own, obj=program)
+        command, arguments = chosen_app(own)
+        command(arguments, obj=program)
     except AnalyzerError as error:
         typer.echo(f"trace-analyze: {error}", err=True)
         sys.exit(error.exit_code)
