@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from analyzer.model import Advice, FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
-from analyzer.suspects import driver_steps, host_steps, torch_steps
-from analyzer.suspects.torch_steps import COMMAND, COREDUMP_ENV
+from analyzer.suspects import driver_steps, host_steps, max_steps, torch_steps
+from analyzer.suspects.commands import ADDRESS_KINDS, BLOCKING, COMMAND, KNOWN, MAX_POOL_OFF, TORCH_POOL_OFF
+from analyzer.suspects.dump_steps import HIDDEN, dump_step
+from analyzer.suspects.graph_steps import capture_steps, eager_command, is_capture
+from analyzer.suspects.program import Program, Seen, program_of
+from analyzer.suspects.sanitizer_steps import SANITIZER, sanitizer_steps
 
-_ADDRESS = frozenset(
-    {
-        "illegal_address",
-        "misaligned_address",
-        "invalid_address_space",
-        "launch_failure",
-        "illegal_instruction",
-    }
-)
-_MAX_SYNC = f"MODULAR_DEBUG=op-log-level=TRACE,source-tracebacks,device-sync-mode {COMMAND}"
-_MAX_SANITIZE = (
-    "MODULAR_DEVICE_CONTEXT_MEMORY_MANAGER_SIZE_PERCENT=0 compute-sanitizer --tool memcheck " + COMMAND
-)
+_ON_DEVICE = ADDRESS_KINDS | {"device_assert", "library_status", "nan", "no_kernel_image"}
+_OTHER_PRINTERS = frozenset({"cuda_macros", "nccl"})  # CUDA code of any program, PyTorch's too
+_RECORDED = frozenset({"max", "torch", "vllm", "sglang"})  # targets of `trace-analyze record`
+_NOTHING_SEEN = Seen()
 
 
 def next_steps(
@@ -29,59 +24,113 @@ def next_steps(
     advice: list[Advice],
     *,
     has_ops: bool,
+    seen: Seen = _NOTHING_SEEN,
 ) -> list[NextStep]:
-    """Commands in the order in which they should be tried."""
-    own = _own_steps(fault, confidence, modes, has_ops=has_ops)
-    if fault is not None and driver_steps.is_hardware(fault):
-        return own  # what the log advises debugs software
-    told = {one.command: one for one in advice if one.command and not _said_better(one.command, own)}
+    """Commands in the order in which they should be tried.
+
+    Args:
+        fault: The root fault, null = none.
+        confidence: How sure the conclusion is.
+        modes: Switches that the log shows.
+        advice: What the log itself advises.
+        has_ops: Whether it has op records.
+        seen: What stands beside the fault: from it follow framework, server and names for the commands.
+    """
+    if fault is None:
+        return _advised(advice, _for_clean(modes))
+    program = program_of(fault, seen, has_ops=has_ops)
+    own = _own_steps(fault, confidence, modes, program, seen, has_ops=has_ops)
+    if not own and confidence == "undecided":
+        own = [_record(program)]
+    if driver_steps.is_hardware(fault) or program.graph:
+        return own  # what the log advises debugs software, launch by launch
+    return _advised(advice, own)
+
+
+def _record(program: Program) -> NextStep:
+    """What is left where nothing more exact is known: a log that says more."""
+    target = program.server or ("torch" if program.torch else "max" if program.max else "")
+    chosen = f" --for {target}" if target in _RECORDED else ""
+    why = "nothing here tells more: runs it with the switches that name the failing op, and stamps lines"
+    return NextStep(command=f"trace-analyze record{chosen} -o serve.log -- {COMMAND}", why=why)
+
+
+def _advised(advice: list[Advice], own: list[NextStep]) -> list[NextStep]:
+    told = {_whole(one.command): one for one in advice if one.command and not _said_better(one.command, own)}
     return [NextStep(command=text, why=f"line {one.line}: {one.text}") for text, one in told.items()] + own
 
 
-def _own_steps(
-    fault: FaultRecord | None, confidence: Confidence, modes: Modes, *, has_ops: bool
-) -> list[NextStep]:
-    if fault is None:
-        return _for_clean(modes)
-    if _is_of_driver(fault):
-        return driver_steps.driver_steps(fault, confidence)
-    if fault.kind in {"out_of_memory", "configuration"} and (steps := host_steps.host_steps(fault)):
-        return steps
-    if _is_torch(fault, has_ops=has_ops):
-        return torch_steps.torch_steps(fault, confidence, modes) + _replay(fault, confidence)
-    if fault.kind == "nan":
-        return _for_nan(modes)
-    if fault.kind in _ADDRESS:
-        return _for_address(confidence, has_ops=has_ops) + _replay(fault, confidence)
-    return host_steps.host_steps(fault)
-
-
-def _replay(fault: FaultRecord, confidence: Confidence) -> list[NextStep]:
-    """Our own replay does these runs, watched, and says whether the op is confirmed."""
-    if confidence in {"proven", "confirmed", "none"} or fault.kind not in {*_ADDRESS, "device_assert"}:
-        return []
-    why = (
-        "does these runs for you in child processes, compares them with this log, and says what is confirmed"
-    )
-    return [NextStep(command=f"trace-analyze --replay -- {COMMAND}", why=why)]
-
-
-def _is_of_driver(fault: FaultRecord) -> bool:
-    """Told by the kernel log, by ROCm's runtime, or by a program that is neither MAX nor PyTorch."""
-    return fault.site == "kernel_log" or fault.witness in {*driver_steps.WITNESSES, "rocm"}
-
-
-def _is_torch(fault: FaultRecord, *, has_ops: bool) -> bool:
-    """A PyTorch text; a device-side witness is no proof of it, and MAX shows by its ops and kernel names."""
-    if fault.site == "device" and (has_ops or (fault.kernel or "").startswith("mojo_")):
-        return False
-    return fault.witness in torch_steps.WITNESSES or fault.site == "device"
+def _whole(command: str) -> str:
+    """The advice as a command: logs often give the settings alone."""
+    settings_only = all("=" in word for word in command.split())
+    return f"{command} {COMMAND}" if settings_only else command
 
 
 def _said_better(command: str, steps: list[NextStep]) -> bool:
     """Whether a step of ours sets all that the log's own advice sets, and more."""
     words = command.replace("=", ",").split(",")
     return any(all(word in step.command for word in words) for step in steps)
+
+
+def _own_steps(
+    fault: FaultRecord, confidence: Confidence, modes: Modes, program: Program, seen: Seen, *, has_ops: bool
+) -> list[NextStep]:
+    if fault.site == "kernel_log":
+        return driver_steps.kernel_log_steps(fault)
+    if is_capture(fault):
+        return capture_steps(program)
+    if fault.witness == SANITIZER and fault.site == "device":
+        return sanitizer_steps(fault)
+    if fault.kind in _ON_DEVICE:
+        return _for_device(fault, confidence, modes, program, has_ops=has_ops)
+    if fault.vendor == "amd" and fault.kind == "hang_timeout":
+        return driver_steps.program_steps(fault, confidence)
+    return host_steps.host_steps(fault, program, seen)
+
+
+def _for_device(
+    fault: FaultRecord, confidence: Confidence, modes: Modes, program: Program, *, has_ops: bool
+) -> list[NextStep]:
+    """By framework; what is known of neither gets steps for both."""
+    if program.torch:
+        own = torch_steps.torch_steps(fault, confidence, modes, program)
+    elif program.max:
+        own = max_steps.max_steps(fault, confidence, modes, program, has_ops=has_ops)
+    elif fault.witness in driver_steps.WITNESSES:
+        return driver_steps.program_steps(fault, confidence)
+    else:
+        own = _for_either(fault, confidence, modes, program)
+    return own + _replay(fault, confidence, program)
+
+
+def _for_either(fault: FaultRecord, confidence: Confidence, modes: Modes, program: Program) -> list[NextStep]:
+    """The log does not show the framework: settings of the one mean nothing to the other."""
+    if fault.kind not in {*ADDRESS_KINDS, "device_assert"}:
+        return torch_steps.torch_steps(fault, confidence, modes, program)
+    steps = []
+    if confidence not in KNOWN or fault.kind == "device_assert":
+        blocking = "PyTorch, or any CUDA program: the error is raised by the launch that caused it"
+        steps.append(NextStep(command=f"{BLOCKING} {COMMAND}", why=blocking))
+        steps.append(
+            max_steps.sync_step("MAX: starts with blocking launches, so that the error names the op")
+        )
+    if fault.kind == "device_assert":
+        return steps
+    steps += dump_step(fault, modes, program, None if confidence in KNOWN else HIDDEN)
+    why = "gives the exact thread, address and allocation; the memory pools are off: they hide overruns"
+    sanitize = f"{TORCH_POOL_OFF} {MAX_POOL_OFF} {SANITIZER} --tool memcheck {COMMAND}"
+    return [*steps, NextStep(command=sanitize, why=why)]
+
+
+def _replay(fault: FaultRecord, confidence: Confidence, program: Program) -> list[NextStep]:
+    """Our own replay does these runs, watched, and says whether the op is confirmed."""
+    if confidence in {*KNOWN, "none"} or fault.kind not in {*ADDRESS_KINDS, "device_assert"}:
+        return []
+    why = (
+        "does these runs for you in child processes, compares them with this log, and says what is confirmed"
+    )
+    command = eager_command(program) if program.graph else COMMAND
+    return [NextStep(command=f"trace-analyze --replay -- {command}", why=why)]
 
 
 def _for_clean(modes: Modes) -> list[NextStep]:
@@ -93,39 +142,3 @@ def _for_clean(modes: Modes) -> list[NextStep]:
         f"(stride {partial[0].stride}); the stride can be set in the configuration file only"
     )
     return [NextStep(command="max-debug.nan-check-stride = 1   # in the MAX configuration file", why=why)]
-
-
-def _for_nan(modes: Modes) -> list[NextStep]:
-    if modes.source_tracebacks is False:
-        return [
-            NextStep(
-                command=f"MODULAR_DEBUG=nan-check,source-tracebacks {COMMAND}",
-                why="adds the Python lines that made the checked op",
-            )
-        ]
-    return []
-
-
-def _for_address(confidence: Confidence, *, has_ops: bool) -> list[NextStep]:
-    if confidence in ("proven", "confirmed"):
-        return [
-            NextStep(
-                command=_MAX_SANITIZE,
-                why="gives the exact thread, address and allocation inside the kernel; "
-                "the pool is off because pooled memory hides overruns",
-            )
-        ]
-    why_sync = (
-        "starts with blocking launches (the mode is latched at start), so that the error names the op "
-        "and its Python line"
-    )
-    if not has_ops:
-        why_sync += "; TRACE in capitals also records which ops ran"
-    return [
-        NextStep(command=_MAX_SYNC, why=why_sync),
-        NextStep(
-            command=f"{COREDUMP_ENV} {COMMAND}",
-            why="if blocking hides it (a race): names the faulting kernel without blocking, at about two "
-            "seconds when it fails",
-        ),
-    ]
