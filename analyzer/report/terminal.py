@@ -8,7 +8,7 @@ cleared, what to run next, accounting. Everything that comes from a log is untru
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -18,7 +18,7 @@ from rich.text import Text
 from analyzer.replay_result import ReplayAttempt
 from analyzer.report.replayed import replayed_text
 from analyzer.report.story.replayed import FIDELITY_WORDS, OUTCOME_WORDS, RUNG_WORDS
-from analyzer.report.story.telling import kind_words
+from analyzer.report.terminal_faults import kind_of, other_fault_rows
 from analyzer.report.terminal_rows import Row, count_of, heading, joined, named, place_of, say
 from analyzer.report.terminal_suspects import cleared_rows, suspect_rows
 from analyzer.schema import Fault, Result
@@ -26,6 +26,7 @@ from analyzer.schema import Fault, Result
 MIN_WIDTH = 20  # below this a wrapped op name is unreadable anyway
 TEXT_SHOWN = 210  # characters of the error: three lines of 80 columns
 LOSSES_SHOWN = 2
+NAMES_SHOWN = 5
 
 CONFIDENCE_STYLE = {
     "proven": "bold red",
@@ -94,9 +95,8 @@ def _print(console: Console, row: Row) -> None:
 
 def _verdict(result: Result) -> Iterator[Row]:
     conclusion = result.conclusion
-    word = "no fault" if conclusion.confidence == "none" and not result.faults else conclusion.confidence
     style = CONFIDENCE_STYLE[conclusion.confidence]
-    yield Row(text=say((word.upper(), style), ": ", (conclusion.statement, "bold")))
+    yield Row(text=say((conclusion.confidence.upper(), style), ": ", (conclusion.statement, "bold")))
     if conclusion.messenger is not None:
         messenger = named(conclusion.messenger)
         yield Row(
@@ -114,22 +114,13 @@ def _failure(result: Result) -> Iterator[Row]:
     code = " ".join(part for part in (fault.vendor, str(fault.code or ""), fault.name) if part)
     where = (fault.device, _process(fault), place_of(result, fault.input, fault.line))
     yield heading("What failed")
-    yield Row(text=say((_kind(fault), "red"), " · ", joined((code, *where))), hang="  ")
-    yield Row(text=say((_shortened(fault.text), "dim")), hang="  ")
+    yield Row(text=say((kind_of(fault), "red"), " · ", joined((code, *where))), hang="  ")
+    if fault.text in result.conclusion.statement:  # the verdict above has it whole
+        yield Row(text=say((fault.text, "dim")), hang="  ", fit="cut")
+    else:
+        yield Row(text=say((_shortened(fault.text), "dim")), hang="  ")
     yield from _report_place(result, fault)
-    after = sum(one.count for one in result.faults if one.role in {"cascade", "teardown"})
-    beside = sum(one.count for one in result.faults if one.role == "bystander")
-    extra = (
-        f"{count_of(after, 'report')} caused by this one" if after else None,
-        f"{count_of(beside, 'report')} of others" if beside else None,
-        _other_roots(result, roots),
-    )
-    if any(extra):
-        yield Row(text=say(joined(extra)), hang="  ")
-
-
-def _kind(fault: Fault) -> str:
-    return kind_words(fault) if fault.kind == "unknown" else fault.kind
+    yield from other_fault_rows(result)
 
 
 def _shortened(text: str) -> str:
@@ -142,11 +133,6 @@ def _shortened(text: str) -> str:
 def _process(fault: Fault) -> str | None:
     rank = None if fault.rank is None else f"rank {fault.rank}"
     return joined((f"process {fault.process}" if fault.process else None, rank)) or None
-
-
-def _other_roots(result: Result, roots: Sequence[Fault]) -> str | None:
-    places = [place_of(result, fault.input, fault.line) or "" for fault in roots[1:]]
-    return f"other root faults: {', '.join(places)}" if places else None
 
 
 def _report_place(result: Result, fault: Fault) -> Iterator[Row]:
@@ -211,8 +197,8 @@ def _next_steps(result: Result) -> Iterator[Row]:
 def _footer(result: Result) -> Iterator[Row]:
     counts = result.accounting
     lines = (
-        f"{counts.total_lines} lines: {counts.parsed} parsed, {counts.continuation} continuation, "
-        f"{counts.ignored} ignored, {counts.unrecognised} unrecognised"
+        f"{count_of(counts.total_lines, 'line')}: {counts.parsed} parsed, {counts.continuation} "
+        f"continuation, {counts.ignored} ignored, {counts.unrecognised} unrecognised"
     )
     known = result.timeline
     steps = f" in {count_of(known.steps, 'step')}" if known.steps else ""
@@ -250,4 +236,11 @@ def _warnings(result: Result) -> Iterator[str]:
             )
     for one in result.inputs:
         for note in one.notes:
-            yield f"{PurePosixPath(one.path).name}: {note}"
+            yield f"{PurePosixPath(one.path).name}: {_brief(note)}"
+
+
+def _brief(note: str) -> str:
+    """A note whose list is too long for a screen: its first names, and how many more (JSON has all)."""
+    names = note.split(", ")
+    rest = len(names) - NAMES_SHOWN
+    return note if rest < 2 else f"{', '.join(names[:NAMES_SHOWN])} and {rest} more"

@@ -139,8 +139,9 @@ def check_trace(text: str) -> None:
 
 
 def check_terminal(text: str) -> None:
+    steps = text.partition("\nRun next\n")[2].partition("\n\n")[0].splitlines()
     commands = [line for line in text.splitlines() if cell_len(line) > WIDTH]
-    assert all(line.startswith("  ") and "=" in line for line in commands), commands  # to be copied whole
+    assert all(line in steps and line.startswith("  ") for line in commands), commands  # to be copied whole
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
@@ -179,5 +180,7 @@ def test_rules_find_a_report_that_breaks_them() -> None:
         check_page("<script>1</script>")
     with pytest.raises(AssertionError):
         check_terminal("x" * (WIDTH + 1))
+    with pytest.raises(AssertionError):
+        check_terminal("Run next\n  x\n\n" + "  x" * WIDTH)
     with pytest.raises(AssertionError):
         check_suite("<testsuites><testsuite tests='2'><properties/></testsuite></testsuites>")

@@ -85,6 +85,30 @@ def test_long_error_keeps_its_begin_and_its_end() -> None:
     assert "x" * 200 not in text
 
 
+def test_an_error_that_the_verdict_quotes_is_cut_to_one_line_below() -> None:
+    text = "CUDA out of memory. " + "Tried to allocate. " * 20 + "The end."
+    full = results.result(faults=[results.fault(text=text)])
+    told = msgspec.structs.replace(full.conclusion, statement=f"Out of memory: {text}")
+    shown = terminal.render(msgspec.structs.replace(full, conclusion=told), width=80)
+    assert shown.count("The end.") == 1
+    assert flat(full).count("The end.") == 1
+
+
+def test_consequences_and_others_are_named_with_kind_and_line() -> None:
+    after = [results.fault(role="cascade", kind="peer_lost", line=line, count=2) for line in range(20, 25)]
+    beside = results.fault(role="bystander", kind="hang_timeout", line=9)
+    text = flat(results.result(faults=[results.fault(), *after, beside]))
+    named = ", ".join(f"peer_lost at line {line} (2 times)" for line in (20, 21, 22))
+    assert f"10 reports caused by this one: {named} and 4 more" in text
+    assert "1 report of others: hang_timeout at line 9" in text
+
+
+def test_a_long_list_in_a_note_is_cut() -> None:
+    clean = results.clean()
+    told = [msgspec.structs.replace(clean.inputs[0], notes=["tried: a, b, c, d, e, f, g"])]
+    assert "tried: a, b, c, d, e and 2 more" in flat(msgspec.structs.replace(clean, inputs=told))
+
+
 def test_top_limits_the_suspects_and_counts_the_rest() -> None:
     assert "2. Prologue" in flat(results.late(), top=2)
     text = flat(results.late(), top=1)
@@ -130,7 +154,7 @@ def test_replay_verdict_is_shown() -> None:
 
 def test_clean_log_has_no_failure_section_and_admits_the_nan_coverage() -> None:
     text = flat(results.clean())
-    assert text.startswith("NO FAULT: ")
+    assert text.startswith("NONE: ")
     assert "What failed" not in text
     assert "the NaN check looked at 1 of 5 outputs of decoder (stride 20)" in text
 
@@ -141,7 +165,8 @@ def test_losses_notes_and_other_roots_are_told() -> None:
     assert "rank1.log:2, max_ops: unexpected end" in text
     assert "rank1.log: the last line is cut" in text
     assert "process rank0 · rank 0 · serve.log:6926" in text
-    assert "other root faults: rank1.log:3" in text
+    assert "other root faults: " in text
+    assert "at rank1.log:3" in text
 
 
 def test_known_modes_are_shown_and_unknown_ones_are_not() -> None:
