@@ -61,7 +61,9 @@ class ReplayAttempt(Value):
 
     ``fidelity``: of the inputs of an op replay (null = the program's own). ``sound_before``: the same op
     was seen sound earlier in this attempt (null = not known). ``ops``: events in the journal.
-    ``used_device``: whether a device was in use (null = not known).
+    ``used_device``: whether a device was in use (null = not known). ``reached``: whether an op of the window
+    (any op, where no step was to be watched) was begun; null = no framework that we watch was loaded.
+    ``steps``: how many were begun (null = none was seen).
     """
 
     number: int
@@ -81,6 +83,8 @@ class ReplayAttempt(Value):
     sound_before: bool | None = None
     stopped: bool = False
     used_device: bool | None = None
+    reached: bool | None = None
+    steps: int | None = None
     ops: int = 0
     fidelity: Fidelity | None = None
     notes: tuple[str, ...] = ()

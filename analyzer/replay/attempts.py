@@ -12,7 +12,7 @@ import msgspec
 from analyzer.errors import InputError
 from analyzer.pipeline import analyze
 from analyzer.replay.hooks.config import HookConfig
-from analyzer.replay.observe import Finding, observe
+from analyzer.replay.observe import Finding, observe, reached_window
 from analyzer.replay.report import ReplayAttempt, Rung
 from analyzer.replay.supervisor import GRACE_S, ChildOutcome, run_child
 from analyzer.replay.switches import environment, switches
@@ -120,6 +120,8 @@ def _record(
         sound_before=finding.sound_before,
         stopped=child.stopped,
         used_device=finding.used_device,
+        reached=reached_window(child.journal),
+        steps=max((one.step for one in child.journal.progress), default=-1) + 1 or None,
         ops=child.journal.total,
         notes=finding.notes,
     )

@@ -272,6 +272,16 @@ def _position(journal: Journal, entry: Entry | None) -> Position | None:
     return Position(number=inside.begun - 1, step=inside.step if inside.step >= 0 else None)
 
 
+def reached_window(journal: Journal) -> bool | None:
+    """Whether an op was begun that the hook looks at; null = no framework that it knows was loaded.
+
+    Until the first step of a window the hook sees no op of PyTorch at all.
+    """
+    if any(one.begun > 0 for one in journal.progress):
+        return True
+    return False if any(True for _ in journal.of("torch", "max")) else None
+
+
 def _used_device(journal: Journal) -> bool | None:
     devices = {one.device for entry in journal.of("op", "failed") for one in entry.inputs}
     if any(not device.startswith(("cpu", "meta")) for device in devices):

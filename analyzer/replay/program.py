@@ -25,9 +25,10 @@ _FAILING = frozenset({"failed", "hang", "out_of_memory"})
 def replay_program(log: Result, command: Sequence[str], options: ReplayOptions) -> ReplayReport:
     """Run the program again until there is a verdict.
 
-    Blocking launches first, twice; a failure is looked at closely the second time, and a control is run. If
-    blocking does not reproduce it: without the caching allocator, then asynchronously with a core dump, then
-    under compute-sanitizer. Ctrl-C ends the replay with what was found.
+    Blocking launches first, twice; a failure is looked at closely the second time. The control is the same
+    op, sound earlier in one of these runs; where none shows that, one more run that ends just before the op.
+    If blocking does not reproduce it: without the caching allocator, then asynchronously with a core dump,
+    then under compute-sanitizer. Ctrl-C ends the replay with what was found.
 
     Args:
         log: Analysis of the log: which framework, which step, who is suspected.
@@ -118,8 +119,8 @@ def _repeat(attempts: Attempts, rung: Rung, first: Finding, prefix: Sequence[str
     """Fail again at the same op, looked at closely; a third time if the two differ; then the control."""
     window = _around(first.position)
     for _ in range(REPEATS):
-        attempts.run(rung, window, prefix=prefix)
-        if attempts.interrupted or _is_placed_hang(attempts.findings[-1]):
+        again = attempts.run(rung, window, prefix=prefix)
+        if attempts.interrupted or "hang" in {first.outcome, again.outcome}:  # each costs the whole deadline
             return
         if len(best_group(attempts.records)) >= REPEATS:
             break

@@ -66,9 +66,13 @@ def attempt(
     rung: Rung = "blocking",
     sound_before: bool | None = None,
     stopped: bool = False,
+    number: int = 1,
+    reached: bool | None = True,
+    events: int = 40,
+    steps: int | None = None,
 ) -> ReplayAttempt:
     return ReplayAttempt(
-        number=1,
+        number=number,
         rung=rung,
         outcome=outcome,
         command=["python", "serve.py"],
@@ -78,4 +82,7 @@ def attempt(
         op=op,
         sound_before=sound_before,
         stopped=stopped,
+        reached=reached,
+        steps=steps,
+        ops=events,
     )

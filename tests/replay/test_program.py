@@ -53,6 +53,18 @@ def test_a_program_that_cannot_be_started_is_setup_failed_with_its_name(tmp_path
     assert "/no/such/server" in report.statement
 
 
+def test_a_program_that_runs_no_op_is_not_called_sound(tmp_path: Path) -> None:
+    report = replay_program(log(), ["true"], ReplayOptions(folder=tmp_path))
+    assert report.verdict == "not_reproduced"
+    assert "whether the program got that far is not known" in report.statement
+    assert report.rules_out == ()
+
+
+def test_a_hang_without_a_place_is_waited_out_twice(tmp_path: Path) -> None:
+    report = replay(children.HANGS, tmp_path, deadline_s=0.5)
+    assert [one.outcome for one in report.attempts] == ["hang", "hang"]
+
+
 def test_no_command_says_what_to_give(tmp_path: Path) -> None:
     with pytest.raises(ReplaySetupError, match=r"-- python serve\.py"):
         replay_program(log(), [], ReplayOptions(folder=tmp_path))

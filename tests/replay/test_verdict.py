@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from analyzer.replay.report import ReplayAttempt
@@ -89,3 +90,56 @@ def test_interrupted_before_anything_ran_gives_no_verdict_and_later_keeps_what_w
     assert decide([attempt("interrupted")], log()).verdict is None
     found = [attempt("failed", blamed(), sound_before=True)] * 2
     assert decide([*found, attempt("interrupted")], log()).verdict == "confirmed"
+
+
+def test_attempts_that_count_are_named_not_only_numbered() -> None:
+    """The attempt that looks for the step fails too, and proves no place."""
+    op = blamed()
+    located = attempt("failed", blamed("execute", exact=False), rung="locate")
+    failing = [attempt("failed", op, number=number, sound_before=True) for number in (2, 3)]
+    decision = decide([located, *failing], log())
+    assert decision.statement.startswith(f"{op.text()} failed in attempts 2 and 3; ")
+
+
+def test_every_attempt_that_hung_is_counted() -> None:
+    hung = [attempt("hang", rung="locate"), attempt("hang", number=2), attempt("hang", number=3)]
+    statement = decide(hung, log()).statement
+    assert statement == ("the program did not go on within 1 s in 3 of 3 attempts; nothing told in which op")
+
+
+@pytest.mark.parametrize(
+    ("reached", "events", "witness", "seen"),
+    [
+        (None, 0, "c10", "none of them started a Python process that could be watched"),
+        (None, 2, "xla", "none of them loaded torch or max, whose ops are watched"),
+        (None, 2, "c10", "none of them was seen to run an op of the window"),
+        (False, 3, "c10", "none of them was seen to run an op of the window"),
+    ],
+)
+def test_a_program_that_was_not_seen_to_reach_the_window_rules_nothing_out(
+    reached: bool | None, events: int, witness: str, seen: str
+) -> None:
+    passed = attempt("passed", reached=reached, events=events)
+    decision = decide([passed, passed], log(witnesses=(witness,)))
+    assert decision.verdict == "not_reproduced"
+    assert seen in decision.statement
+    assert "check that the command is the one of the log" in decision.statement
+    assert decision.rules_out == ()
+
+
+def test_a_program_that_ends_before_the_step_of_the_log_rules_nothing_out() -> None:
+    named = suspect("aten::index", 7)
+    failed_in_4 = log(msgspec.structs.replace(named, op=msgspec.structs.replace(named.op, step=4)))
+    short = decide([attempt("passed", steps=2)] * 2, failed_in_4)
+    assert "the program ran 2 steps, the log failed in step 4 or later: check that" in short.statement
+    assert short.rules_out == ()
+    assert decide([attempt("passed", steps=4)] * 2, failed_in_4).rules_out
+
+
+def test_attempts_without_a_failure_are_all_counted() -> None:
+    passed = [attempt("passed", rung="locate"), attempt("passed"), attempt("passed")]
+    decision = decide(passed, log())
+    assert decision.statement.startswith("no failure in 3 attempts (locate, blocking); ")
+    assert decision.rules_out == (
+        "a failure at each run: 3 runs on this machine with this command were sound",
+    )
