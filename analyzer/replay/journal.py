@@ -50,7 +50,8 @@ class Entry(Value):
 
     ``kind``: ``op`` dispatched, ``kernel`` launched past the dispatcher, ``gap`` an unannounced launch
     between two ops, ``call`` one MAX ``execute()`` of the loaded model ``graph``. ``mutates``: writes into
-    its inputs. ``on_device``: a device is in use. The rest is of an op replay: ``duration_ns`` of a ``done``
+    its inputs. ``between``: launched outside of any module call, behind step ``step`` or already for the next
+    one. ``on_device``: a device is in use. The rest is of an op replay: ``duration_ns`` of a ``done``
     op (``on_device``: by device events, else by the host clock); ``skipped`` ops and notes have ``why``.
     """
 
@@ -69,6 +70,7 @@ class Entry(Value):
     chain: tuple[str, ...] = ()
     why: str | None = None
     mutates: bool | None = None
+    between: bool = False
     graph: int | None = None
     on_device: bool | None = None
     duration_ns: int | None = None

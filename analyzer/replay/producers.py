@@ -35,10 +35,19 @@ def find_producer(journal: Journal, failing: Entry) -> BlamedOp | None:
         kind=found.kind,
         exact=False,
         number=found.number,
-        step=found.step,
+        step=None if found.between else found.step,  # the input of the next step is made there, too
         source=found.place,
         tensors=tuple(one.info() for one in found.inputs),
+        notes=_between(found),
     )
+
+
+def _between(op: Entry) -> tuple[str, ...]:
+    if not op.between:
+        return ()
+    if op.step is None:
+        return ("before the model call of the first step",)
+    return (f"between the model calls of step {op.step} and step {op.step + 1}",)
 
 
 def _written(op: Entry, done: Entry) -> set[int | None]:

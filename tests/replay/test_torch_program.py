@@ -60,10 +60,20 @@ def test_the_line_that_made_the_bad_index_is_named_as_producer(tmp_path: Path) -
     assert report.producer.source.line == line_of("torch_steps.py", "ids[3] = 100")
 
 
+def test_an_index_made_between_two_model_calls_is_put_in_neither_step(tmp_path: Path) -> None:
+    """The loop is in step 7 when it writes the index; the hook sees only that the call of step 6 is over."""
+    producer = replay(tmp_path, "torch_steps.py", "7", "10").producer
+    assert producer is not None
+    assert producer.step is None
+    assert producer.notes == ("between the model calls of step 6 and step 7",)
+
+
 def test_the_same_program_healthy_is_not_reproduced(tmp_path: Path) -> None:
     report = replay(tmp_path, "torch_steps.py", "-1", "10")
     assert report.verdict == "not_reproduced", report.statement
     assert [one.outcome for one in report.attempts] == ["passed", "passed"]
+    assert all(one.reached for one in report.attempts)
+    assert report.rules_out
     assert report.skipped  # the rungs for devices
 
 

@@ -139,3 +139,4 @@ def _watch_modules(module_class: Any, watch: Watch) -> None:
             state.inside = False
 
     module_class.__call__ = call
+    watch.in_step = lambda: getattr(state, "inside", False)

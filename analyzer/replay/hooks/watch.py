@@ -46,6 +46,7 @@ class Watch:
         self.synchronize: Callable[[], None] = _nothing
         self.uses_device: Callable[[], bool] | None = None
         self.open_window: Callable[[], None] = _nothing
+        self.in_step: Callable[[], bool] = _always
         self.last_name = "the start of the window"
         os.register_at_fork(after_in_child=self._after_fork)
 
@@ -110,7 +111,8 @@ class Watch:
             self.stop(f"before op {number} ({name})")
         facts = {"step": self.step, "kind": launch.kind, "place": user_place()}
         inputs = launch.tensors(launch.inputs)
-        self.journal.op(number, name, inputs=inputs, mutates=launch.mutates, **facts)
+        between = None if self.in_step() else True
+        self.journal.op(number, name, inputs=inputs, mutates=launch.mutates, between=between, **facts)
         try:
             result = launch.call()
             self.synchronize()
@@ -154,3 +156,8 @@ class Watch:
 
 def _nothing() -> None:
     """No framework is loaded."""
+
+
+def _always() -> bool:
+    """Nothing tells the work between two steps from that of a step."""
+    return True
