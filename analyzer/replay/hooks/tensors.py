@@ -40,6 +40,13 @@ def describe_layout(values: Any) -> list[dict[str, object]]:
     return [_layout(tensor) for tensor in tensors_in(values)]
 
 
+def sizes_of(tensor: Any) -> list[int | None]:
+    """The shape; null where a size is not one number. A nested tensor has no shape that can be asked for."""
+    if tensor.is_nested:
+        return [int(tensor.size(0)), *[None] * (tensor.dim() - 1)]
+    return [int(size) if isinstance(size, int) else None for size in tensor.shape]
+
+
 def _describe(tensor: Any) -> dict[str, object]:
     facts = _layout(tensor)
     if facts.get("dtype") in _INDEX_TYPES and "storage" in facts and 0 < tensor.numel() <= _MOST_INDICES:
@@ -52,7 +59,7 @@ def _describe(tensor: Any) -> dict[str, object]:
 
 def _layout(tensor: Any) -> dict[str, object]:
     facts: dict[str, object] = {
-        "shape": [int(size) if isinstance(size, int) else None for size in tensor.shape],
+        "shape": sizes_of(tensor),
         "dtype": str(tensor.dtype),
         "device": str(tensor.device),
     }
@@ -62,8 +69,9 @@ def _layout(tensor: Any) -> dict[str, object]:
 
 
 def _has_storage(tensor: Any) -> bool:
-    """Real memory: no fake, meta, sparse or wrapper tensor."""
+    """Real memory in one layout: no fake, meta, sparse, nested or wrapper tensor."""
     import torch
 
     real = type(tensor) in (torch.Tensor, torch.nn.Parameter)
-    return real and tensor.layout is torch.strided and tensor.device.type != "meta"
+    strided = tensor.layout is torch.strided and not tensor.is_nested
+    return real and strided and tensor.device.type != "meta"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,15 +46,19 @@ class Worker:
         self._progress = open_progress(job.journal)
         self._frameworks: dict[str, Framework] = {}
         self._results: dict[tuple[int, int], Any] = {}
+        self._last_taker = self._last_takers()
+        self._taken_last: dict[int, list[tuple[int, int]]] = {}
+        for result, number in self._last_taker.items():
+            self._taken_last.setdefault(number, []).append(result)
         self._notes: set[str] = set()
 
     def run(self) -> int:
         """Execute all ops, or up to the first that fails. Gives the exit code."""
         self._journal.write("hello", python=sys.version.split()[0], command=sys.argv)
-        for place, number in enumerate(self._job.ops):
+        for number in self._job.ops:
             if not self._run_one(self._ops[number]):
                 return FAILED
-            self._forget(self._job.ops[place + 1 :])
+            self._forget(number)
         self._journal.write("bye", on_device=self.on_device())
         return PASSED
 
@@ -126,7 +130,8 @@ class Worker:
             on_device=by_device,
         )
         self._progress[FINISHED] += 1
-        self._results.update(((op.number, place), one) for place, one in enumerate(outputs))
+        results = {(op.number, place): one for place, one in enumerate(outputs)}
+        self._results.update((each, one) for each, one in results.items() if each in self._last_taker)
         return True
 
     def _failed(self, op: Op, error: Exception, why: str | None, **facts: Any) -> bool:
@@ -178,15 +183,20 @@ class Worker:
             tensor, build_values(tensor, valid=valid, salt=salt, folder=Path(self._job.plan).parent)
         )
 
-    def _forget(self, rest: Sequence[int]) -> None:
-        """Keep what an op of the rest takes."""
-        wanted = {
-            (tensor.from_op, tensor.from_output)
-            for number in rest
+    def _last_takers(self) -> dict[tuple[int, int], int]:
+        """Each result that an op of the job takes, with the last such op."""
+        return {
+            (tensor.from_op, tensor.from_output): number
+            for number in self._job.ops
             for argument in self._ops[number].arguments
             for tensor in argument.all_tensors()
+            if tensor.from_op is not None
         }
-        self._results = {place: one for place, one in self._results.items() if place in wanted}
+
+    def _forget(self, number: int) -> None:
+        """Let go of what no op after this one takes."""
+        for place in self._taken_last.get(number, ()):
+            self._results.pop(place, None)
 
 
 def _load(name: str, job: Job, note: Callable[[str], None]) -> Framework:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from analyzer.replay.executors.call import CannotRunError
+from analyzer.replay.hooks.tensors import sizes_of
 from analyzer.replay.hooks.torch_ops import synchronize
 from analyzer.replay.worker.dtypes import INTEGERS
 from analyzer.replay.worker.plan_file import Tensor
@@ -84,6 +85,7 @@ class TorchSide:
         torch = self._torch
         return (
             isinstance(value, torch.Tensor)
+            and not value.is_nested
             and tuple(value.shape) == tensor.shape
             and _word(value.dtype) == tensor.dtype
             and value.device == self.device(tensor.device)
@@ -113,11 +115,11 @@ class TorchSide:
 
     def _describe(self, tensor: Any, with_values: bool) -> dict[str, object]:
         facts: dict[str, object] = {
-            "shape": [int(size) for size in tensor.shape],
+            "shape": sizes_of(tensor),
             "dtype": _word(tensor.dtype),
             "device": str(tensor.device),
         }
-        if tensor.layout is not self._torch.strided or tensor.device.type == "meta":
+        if tensor.layout is not self._torch.strided or tensor.is_nested or tensor.device.type == "meta":
             return facts
         facts["storage"] = tensor.untyped_storage().data_ptr()
         if with_values and facts["dtype"] in INTEGERS and tensor.numel():

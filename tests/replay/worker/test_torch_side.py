@@ -75,3 +75,28 @@ def test_unknown_types_and_devices_are_refused(side: Any) -> None:
         side.make(Tensor((1,), "float3", "cpu"), b"\x00")
     with pytest.raises(CannotRunError, match="moon"):
         side.device("moon:1")
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype")
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+def test_a_nested_tensor_is_described_without_a_shape_that_it_does_not_have(side: Any, layout: str) -> None:
+    import torch
+
+    parts = [torch.ones(2, 3, dtype=torch.int64), torch.ones(4, 3, dtype=torch.int64)]
+    nested = torch.nested.nested_tensor(parts, layout=getattr(torch, layout))
+    assert side.describe([nested], with_values=True) == [
+        {"shape": [2, None, None], "dtype": "int64", "device": "cpu"}
+    ]
+    assert side.fits(nested, Tensor((2, 3, 3), "int64", "cpu")) is False
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype")
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+def test_the_hook_in_a_program_survives_a_nested_tensor(side: Any, layout: str) -> None:
+    import torch
+
+    from analyzer.replay.hooks.tensors import describe
+
+    parts = [torch.ones(2, dtype=torch.int64), torch.ones(4, dtype=torch.int64)]
+    nested = torch.nested.nested_tensor(parts, layout=getattr(torch, layout))
+    assert [one["shape"] for one in describe([nested])] == [[2, None]]

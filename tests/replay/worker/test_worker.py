@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.replay.worker.jobs import indices, lines_of, op, run_here, run_worker, tensor
+from analyzer.replay.worker.job import load_job
+from analyzer.replay.worker.run import Worker
+from tests.replay.worker.jobs import indices, lines_of, op, run_here, run_worker, tensor, write_job
 
 SELECT = {"self": tensor(4, 3), "dim": "0", "index": indices(0, 3)}
 
@@ -164,6 +166,27 @@ def test_a_result_of_the_job_is_the_input_of_a_later_op(tmp_path: Path) -> None:
     assert run_here(tmp_path, ops, valid=(1,)).code == 0
     alone = run_here(tmp_path, ops, chosen=(1,))
     assert (alone.code, alone.events()) == (0, [("op", 1), ("done", 1), ("bye", None)])
+
+
+def test_results_are_let_go_of_behind_the_last_op_that_takes_them(tmp_path: Path) -> None:
+    taken = {"self": tensor(2, dtype="int64", from_op=0)}
+    ops = [
+        op("aten::add", arguments={"self": indices(1, 2), "other": 7}),
+        op("aten::neg", 1, arguments=taken),
+        op("aten::abs", 2, arguments=taken),
+        op("aten::relu", 3, arguments={"self": tensor(2)}),
+    ]
+    worker = Worker(load_job(write_job(tmp_path, ops)))
+    kept = []
+
+    def run_one(number: int) -> None:
+        assert worker._run_one(worker._ops[number])
+        worker._forget(number)
+        kept.append(sorted(worker._results))
+
+    for number in range(len(ops)):
+        run_one(number)
+    assert kept == [[(0, 0)], [(0, 0)], [], []]
 
 
 def test_a_written_input_is_seen_by_the_next_op_and_launched_once(tmp_path: Path) -> None:
