@@ -152,6 +152,16 @@ def test_an_index_refused_on_the_cpu_fits_a_wild_read_on_a_device_and_it_is_said
     assert "executed on the CPU, the log's op ran on cuda:0" in report.statement
 
 
+def test_ops_of_a_device_that_ran_through_on_the_cpu_are_said_to(tmp_path: Path) -> None:
+    report = replay_words(words("sound", "sound", fidelity="made", device="gpu:0"), tmp_path)
+    assert report.verdict == "not_reproduced"
+    assert "; executed on the CPU, the log's ops ran on gpu:0; " in report.statement
+    asked = replay_words(words("sound", device="gpu:0"), tmp_path, device="cpu")
+    assert "the log's op ran on gpu:0 (--device cpu was given)" in asked.statement
+    used = replay_words(words("opens", device="gpu:0"), tmp_path)
+    assert "on the CPU" not in used.statement
+
+
 def test_an_op_that_the_log_does_not_suspect_is_another_op(tmp_path: Path) -> None:
     suspected = log(suspect("custom__gather", 99))
     named = msgspec.structs.replace(suspected, faults=failing_log().faults)
@@ -245,6 +255,7 @@ def test_ops_of_max_are_executed_by_torch_where_max_is_missing_and_it_is_said(tm
     assert report.verdict == "not_reproduced", report.statement
     assert [one.outcome for one in report.ops] == ["sound", "sound", "not_run"]
     assert "in place of MAX's" in (report.ops[0].stand_in or "")
+    assert "2 of them by a stand-in: torch's kernel in place of MAX's" in report.statement
     assert "max cannot be imported" in (report.ops[2].why_not or "")
 
 

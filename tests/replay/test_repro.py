@@ -71,6 +71,8 @@ def test_makers_of_the_inputs_are_in_it_and_results_have_names(tmp_path: Path) -
     assert "torch.ops.aten.index.Tensor(mul_result, [indices_0])" in text
     assert "indices_0 = torch.tensor([0, 9, 1], dtype=torch.int64, device='cpu')  # recorded values" in text
     assert "trace_analyze" not in text
+    assert "Inputs: recorded values of indices, self from the ops before it.\n" in text
+    assert "Inputs of the ops before it: made values.\n" in text
     assert last_words(tmp_path / "repro.py") == OUT_OF_RANGE
 
 

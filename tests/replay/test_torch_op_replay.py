@@ -194,7 +194,9 @@ def test_a_recorded_failure_is_confirmed_from_the_log_alone(recorded: Path) -> N
     assert "input 1: values from 0 to 100" in replay["op"]["notes"]
     assert "with valid indices, passed" in replay["control"]
     assert replay["repro_verified"]
-    assert (recorded / "repro.py").exists()
+    told = "nputs: recorded values of indices, weight made, the values of the crash are not known"
+    assert told in replay["statement"]
+    assert told in (recorded / "repro.py").read_text()
 
 
 def test_the_plan_can_be_edited_and_replayed(recorded: Path) -> None:

@@ -8,7 +8,7 @@ from analyzer.replay.observe import root_fault
 from analyzer.replay.ops.fitting import has_text_of, is_accused, is_index_error, misfit
 from analyzer.replay.ops.observe import OpFinding
 from analyzer.replay.ops.state import Search, numbers_by_reason
-from analyzer.replay.ops.words import FIDELITY_TEXT, least_true
+from analyzer.replay.ops.words import FIDELITY_TEXT, inputs_told, least_true
 from analyzer.replay.plan import Plan, PlanOp
 from analyzer.replay.report import VerdictName
 from analyzer.replay.verdict import REPEATS, Decision
@@ -82,7 +82,8 @@ def decide_ops(search: Search) -> Decision:
     if count < REPEATS:
         tried = sum(trial.rung != "control" for trial in search.attempts.trials)
         text = f"{_text(failing.op)} failed in {count} of {tried} attempts: not often enough to confirm"
-        return Decision(verdict=_or_cut_short(search, "not_reproduced"), statement=f"{text}; {_RACE}")
+        told = "; ".join([text, *_of_device(search, failing), _RACE])
+        return Decision(verdict=_or_cut_short(search, "not_reproduced"), statement=told)
     return _repeated(search, failing)
 
 
@@ -126,7 +127,13 @@ def _repeated(search: Search, failing: Failing) -> Decision:
     other = misfit(finding, log)
     accused = is_accused(op, blamed, log)
     verdict: VerdictName = "confirmed" if accused and other is None else "confirmed_other_op"
-    parts = [text, control.text, *([f"but {other}"] if other else []), *_of_inputs(op), *_of_device(search)]
+    parts = [
+        text,
+        control.text,
+        *([f"but {other}"] if other else []),
+        *_of_inputs(search, failing),
+        *_of_device(search, failing),
+    ]
     return Decision(
         verdict=verdict,
         statement="; ".join(parts),
@@ -151,29 +158,37 @@ def _ruled_out(search: Search, control: Control) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _of_inputs(op: PlanOp) -> list[str]:
-    told = [FIDELITY_TEXT[op.fidelity()]]
+def _of_inputs(search: Search, failing: Failing) -> list[str]:
+    op = failing.op
+    told = [inputs_told(op, search.attempts.trials[failing.attempts[-1] - 1].ops)]
     if op.stand_in is not None:
         told.append(f"executed as {op.call}: {op.stand_in}")
     return told
 
 
-def _of_device(search: Search) -> list[str]:
+def _of_device(search: Search, failing: Failing) -> list[str]:
     """An op of a device may have been executed on the host: indices go out of range there too."""
-    failing = failing_group(search)
+    if failing.finding.used_device:
+        return []
     root = root_fault(search.log)
-    if failing is None or root is None or failing.finding.used_device:
+    same = root is None or root.kind == failing.finding.kind
+    if same or not is_index_error(failing.finding):
+        return _on_the_host(search, [failing.op])
+    kind = root.kind if root is not None else ""
+    return [f"{text} ({kind} there, a refused index here)" for text in _on_the_host(search, [failing.op])]
+
+
+def _on_the_host(search: Search, ops: Sequence[PlanOp]) -> list[str]:
+    """That ops of a device were executed on the CPU, and why; nothing where they ran there anyway."""
+    asked = search.attempts.options.device
+    devices = sorted({op.device for op in ops if op.device and not op.device.startswith("cpu")})
+    if asked is not None and not asked.startswith("cpu"):
+        return [f"executed on the CPU: {asked} was asked for, and is not here"]
+    if not devices:
         return []
-    logged = search.attempts.options.device or failing.op.device or ""
-    if not logged or logged.startswith("cpu"):
-        return []
-    same = root.kind == failing.finding.kind
-    also = (
-        "" if same or not is_index_error(failing.finding) else f" ({root.kind} there, a refused index here)"
-    )
-    if search.attempts.options.device is not None:
-        return [f"executed on the CPU: {logged} was asked for, and is not here"]
-    return [f"executed on the CPU, the log's op ran on {logged}{also}"]
+    which = "the log's op ran" if len(ops) == 1 else "the log's ops ran"
+    told = f"executed on the CPU, {which} on {' and '.join(devices)}"
+    return [told if asked is None else f"{told} (--device {asked} was given)"]
 
 
 def _nothing_failed(search: Search) -> Decision:
@@ -221,9 +236,12 @@ def _not_reproduced(search: Search, ran: set[int], passed: int) -> Decision:
     executed = [search.plan.ops[number] for number in sorted(ran)]
     total = len(search.plan.ops)
     fidelity = least_true(op.fidelity() for op in executed) or "made"
+    used_device = any(one.used_device for one in search.attempts.findings)
     told = [
         f"no failure in {passed} attempts with {len(ran)} of the {total} ops of the window",
+        *([] if used_device else _on_the_host(search, executed)),
         FIDELITY_TEXT[fidelity],
+        *_stood_in(executed),
         *_left_out(search),
         _RACE,
     ]
@@ -233,6 +251,15 @@ def _not_reproduced(search: Search, ran: set[int], passed: int) -> Decision:
         told.insert(1, f"the suspect {_text(first)} was not among them")
     ruled = f"a failure at each run of the {len(ran)} ops by themselves on this machine, with these inputs"
     return Decision(verdict="not_reproduced", statement="; ".join(told), rules_out=(ruled,))
+
+
+def _stood_in(executed: Sequence[PlanOp]) -> list[str]:
+    """How many ops were executed by other code than the log's kernel, and by which."""
+    groups: dict[str, int] = {}
+    for op in executed:
+        if op.stand_in is not None:
+            groups[op.stand_in] = groups.get(op.stand_in, 0) + 1
+    return [f"{count} of them by a stand-in: {text}" for text, count in groups.items()][:REASONS_SHOWN]
 
 
 def _left_out(search: Search) -> list[str]:
@@ -248,13 +275,17 @@ def _hang(search: Search, failing: Failing) -> Decision:
     op = search.attempts.blamed(failing.finding)
     rules_out = ("the launches before it: each was waited for and sound",)
     return Decision(
-        verdict="hang", statement="; ".join([text, *_of_inputs(failing.op)]), op=op, rules_out=rules_out
+        verdict="hang",
+        statement="; ".join([text, *_of_inputs(search, failing), *_of_device(search, failing)]),
+        op=op,
+        rules_out=rules_out,
     )
 
 
 def _out_of_memory(search: Search, failing: Failing) -> Decision:
     text = f"memory ran out in {len(failing.attempts)} attempts at {_text(failing.op)}"
     told = f"{text}; who holds it is another question: the window runs without the rest of the program"
+    told = "; ".join([told, *_of_device(search, failing)])
     return Decision(verdict="out_of_memory", statement=told, op=search.attempts.blamed(failing.finding))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analyzer.replay.ops.state import Search
 from analyzer.replay.ops.verdict import Failing
-from analyzer.replay.ops.words import FIDELITY_TEXT
+from analyzer.replay.ops.words import FIDELITIES, FIDELITY_WORDS, inputs_told
 from analyzer.replay.supervisor import ChildOutcome, run_child
 from analyzer.replay.switches import switches, worker_environment
 from analyzer.schema import Value
@@ -115,10 +115,25 @@ def _header(search: Search, failing: Failing) -> str:
         "",
         f"Written by trace-analyze from {Path(plan.log).name if plan.log else 'a plan'}: {several},",
         f"the smallest list that failed in its replay. It needs nothing but {needs}.",
-        f"{FIDELITY_TEXT[op.fidelity()].capitalize()}.",
+        *_inputs(search, failing),
         f"Expected end: {failing.finding.error}",
     ]
     return "\n".join(line.replace('"""', "'''").replace("\\", "/") for line in lines)
+
+
+def _inputs(search: Search, failing: Failing) -> list[str]:
+    """Which inputs of the program are recorded and which are made."""
+    numbers = attempts_ops(search, failing)
+    told = [f"I{inputs_told(failing.op, numbers)[1:]}."]
+    before = [search.plan.ops[number] for number in numbers if number != failing.op.number]
+    found = {
+        one.fidelity
+        for op in before
+        for one in op.tensors()
+        if one.from_op is None or one.from_op not in numbers
+    }
+    words = [FIDELITY_WORDS[one] for one in FIDELITIES if one in found]
+    return [*told, *([f"Inputs of the ops before it: {', '.join(words)}."] if words else [])]
 
 
 def attempts_ops(search: Search, failing: Failing) -> tuple[int, ...]:
