@@ -131,6 +131,11 @@ class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"{options[0]} is for replaying single ops; a program after -- runs whole: give one of them"
             )
-        for name, path in [("--ops", self.user_ops), *(("--replay-inputs", one) for one in self.inputs)]:
+        read = [
+            ("--ops", self.user_ops),
+            *(("--replay-inputs", one) for one in self.inputs),
+            *(("--custom-extensions", one) for one in self.custom_extensions),
+        ]
+        for name, path in read:
             if path is not None and not path.exists():
                 raise UsageError(f"{name} {path}: no such file")

@@ -42,6 +42,7 @@ def cli(folder: Path, *arguments: str, data: bytes | None = None) -> tuple[int, 
         (["--replay", "--device", "cpu", "--", "python", "serve.py"], "give one of them"),
         (["--replay", "--ops", "none.py"], "--ops none.py: no such file"),
         (["--replay", "--replay-inputs", "none"], "--replay-inputs none: no such file"),
+        (["--replay", "--custom-extensions", "none.so"], "--custom-extensions none.so: no such file"),
         (["--replay", "--device", "bogus"], "--device 'bogus': give cpu, or a device with its number"),
     ],
 )

@@ -23,13 +23,21 @@ def prepare(op: Op, bound: Sequence[Bound], context: Any) -> Prepared:
 
     for library in context.job.custom_extensions:
         if library.endswith(".so"):
-            torch.ops.load_library(library)
+            _load(torch, library)
     overload = _overload(torch, op, bound)
     schema = overload._schema  # noqa: SLF001  (what torch's own tools read)
     reader = Reader(torch, context.framework.device)
     args, kwargs = _arguments(op, schema, bound, reader, context.framework)
     mutates = bool(schema.is_mutable)
     return Prepared(partial(overload, *args, **kwargs), repeatable=not mutates, mutates=mutates)
+
+
+def _load(torch: Any, library: str) -> None:
+    """A library that does not load says nothing about any op."""
+    try:
+        torch.ops.load_library(library)
+    except OSError as error:
+        raise CannotRunError(f"--custom-extensions {library}: cannot be loaded: {error}") from error
 
 
 def _overload(torch: Any, op: Op, bound: Sequence[Bound]) -> Any:

@@ -141,3 +141,11 @@ def test_an_optional_argument_that_the_log_leaves_out_is_none(tmp_path: Path) ->
     norm = {"input": T(2, 6), "normalized_shape": "6", "eps": "1e-05"}
     ran = _one(tmp_path, "aten::native_layer_norm", arguments=norm)
     assert ran.first("done").outputs[0].shape == [2, 6]
+
+
+def test_a_library_that_does_not_load_is_no_misfit_of_the_op(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.so"
+    broken.write_bytes(b"no library")
+    ran = run_here(tmp_path, [op("aten::relu", arguments={"self": T(2)})], custom_extensions=(str(broken),))
+    assert ran.first("skipped").why is not None
+    assert f"--custom-extensions {broken}: cannot be loaded" in (ran.first("skipped").why or "")
