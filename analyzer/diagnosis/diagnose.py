@@ -12,7 +12,7 @@ from analyzer.diagnosis.cut_names import ends_inside, without_cut_names
 from analyzer.diagnosis.incidents import roles_of_incidents
 from analyzer.diagnosis.kernel_notes import kernel_log_steps, with_cleanup
 from analyzer.diagnosis.knowledge import Diagnosis, Finding, Knowledge, Row, process_ops, reported_op
-from analyzer.diagnosis.load import with_load
+from analyzer.diagnosis.load import KILL, with_load
 from analyzer.diagnosis.named import exact_report, names_a_launch, nan_check, op_that_raised
 from analyzer.diagnosis.notes import with_notes
 from analyzer.diagnosis.printed_values import printed_fault, with_printed_faults
@@ -25,6 +25,7 @@ from analyzer.diagnosis.witnessed import device_witness, late_report
 from analyzer.faults.advised import with_backed
 from analyzer.faults.fold import fold_repeats
 from analyzer.faults.roles import RoleDecision, is_sticky
+from analyzer.faults.sticky import is_death
 from analyzer.faults.trust import decide_trust
 from analyzer.faults.units import name_writers
 from analyzer.model import FaultRecord, TrustDecision
@@ -145,6 +146,8 @@ def _why_undecided(known: Knowledge, fault: FaultRecord) -> str:
         return "the kernel log names GPU and process, but no kernel"
     if fault.met:
         return f"its printer ({fault.witness}) only looks at the device, or waits for others"
+    if is_death(fault) and fault.name == KILL:
+        return "SIGKILL is sent from outside: by the kernel for memory, a supervisor, a person"
     if fault.relayed:
         return f"{fault.witness} only says that something failed, not what"
     if known.timeline.ops.height:

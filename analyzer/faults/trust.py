@@ -71,6 +71,8 @@ def _says_elsewhere(record: FaultRecord) -> str | None:
         return "it says itself that an earlier error ended the capture"
     if record.kind in _ELSEWHERE and record.code is None:
         return "it tells that something failed elsewhere, perhaps on another rank"
+    if is_death(record) and record.name == "SIGKILL":
+        return "somebody killed the process: who and why is not told"
     if record.site == "sync" and record.kind in _OF_A_LAUNCH:
         return "a launch that nobody checked returned it: this call only asked"
     return None

@@ -51,8 +51,13 @@ def continued_quotes(gated: pl.DataFrame, errors: Collection[int], source: Lines
 
 
 def _string_around(source: Lines, number: int, process: str, known: int) -> tuple[int, int] | None:
-    """Head and last line of the string that a line stands in; null = none, or its end is not seen."""
-    above = _own(source.lines(max(1, known, number - _REACH), number - 1), process)
+    """Head and last line of the string that a line stands in; null = none, or its end is not seen.
+
+    A launcher tags what is written at once at its first line only: the head of lines without a tag can
+    have one.
+    """
+    above = source.lines(max(1, known, number - _REACH), number - 1)
+    above = _own(above, process) if process else above
     head = next((line for line in reversed(above) if line.level is not None or _quote(line)), None)
     quote = _quote(head) if head is not None else None
     if head is None or quote is None:

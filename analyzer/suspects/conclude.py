@@ -53,6 +53,8 @@ def kind_words(kind: str) -> str:
 def fault_words(fault: FaultRecord) -> str:
     """The fault as a person says it; one without a kind is told by the words that its witness has for it."""
     told = fault.name or ""
+    if fault.kind == "host_abort" and told in _SENT:
+        return f"end of the process by {told}"
     return told if fault.kind == "unknown" and " " in told else kind_words(fault.kind)
 
 
@@ -84,12 +86,13 @@ def no_fault(modes: Modes, ops: int) -> Conclusion:
 def undecided(fault: FaultRecord, why: str) -> Conclusion:
     """Nothing in the log can tell: name nobody."""
     unless = ", unless launches were blocking" if fault.async_hint is False else ""
+    verb = "explained" if fault.kind == "host_abort" and fault.name in _SENT else "placed"
     where = f" The kernel it names ({fault.kernel}) only met the error{unless}." if fault.kernel else ""
     return Conclusion(
         confidence="undecided",
         cause_class=cause_class(fault),
         suspect=None,
-        statement=f"The {fault_words(fault)} cannot be placed from this log: {why}.{where}",
+        statement=f"The {fault_words(fault)} cannot be {verb} from this log: {why}.{where}",
     )
 
 

@@ -49,7 +49,7 @@ _FORMS = (
         rule="runtime",
         begins=r"terminate called (?:without an active exception|recursively)|double free or corruption"
         r"|free\(\): (?:invalid|double free)|corrupted size vs\. prev_size|malloc\(\): [a-z]"
-        r"|munmap_chunk\(\): invalid pointer|\*\*\* stack smashing detected",
+        r"|munmap_chunk\(\): invalid pointer|\*\*\* stack smashing detected|!!!!!!! Segfault encountered !!",
     ),
     Form(
         rule="shell",
@@ -172,6 +172,8 @@ def _noise(record: FaultRecord) -> Advice:
 
 
 def _runtime(seen: Seen) -> Sequence[Record]:
+    if "Segfault" in seen.text:  # PyTorch's own handler, before the stack
+        return [build_fault(seen, NAME, "host_segfault", "host", name="SIGSEGV")]
     return [build_fault(seen, NAME, "host_abort", "host", name="SIGABRT")]
 
 
@@ -248,6 +250,7 @@ WITNESS = Witness(
         "munmap_chunk(): ",
         "corrupted size vs",
         "stack smashing detected",
+        "Segfault encountered",
         "Segmentation fault",
         "(core dumped)",
         "Aborted",

@@ -78,20 +78,21 @@ class _Others:
         told = [
             (fault, other) for other in others for fault in other.records if isinstance(fault, FaultRecord)
         ]
-        faults = [(fault, other) for fault, other in told if fault.kind not in _DEATHS]
+        faults = [(fault, other) for fault, other in told if not _hands_on(fault)]
         self._deaths = {fault.line for fault, _ in told if fault.kind in _DEATHS}
+        self._handed_on = {fault.line for fault, _ in told if _hands_on(fault)}
         self._ends = {end for fault, _ in faults for end in (fault.block_first, fault.line, fault.last_line)}
         self._folded = [(fault, set(other.parsed)) for fault, other in faults if fault.count > 1]
 
     def explain(self, block: _Block) -> bool:
         """Whether one of them made a fault of the exception, or of a cause in its chain.
 
-        A death (``Aborted (core dumped)``) says less than what was raised: it explains an exception only
-        where its words are the exception's own. A record that stands for many lines has the numbers of the
-        first and last one only.
+        A death (``Aborted (core dumped)``) and what hands a failure on (``Scheduler hit an exception:``) say
+        less than what was raised: they explain an exception only where their words are its own. A record
+        that stands for many lines has the numbers of the first and last one only.
         """
         numbers = set(block.numbers)
-        if block.raised in self._deaths or not numbers.isdisjoint(self._ends):
+        if block.raised in self._handed_on or not numbers.isdisjoint(self._ends):
             return True
         return any(
             any(fault.line <= number <= fault.last_line and number in parsed for number in numbers)
@@ -101,6 +102,11 @@ class _Others:
     def is_end(self, number: int, text: str, raised: int) -> bool:
         """Whether a line below the exception tells of the end of its process."""
         return number > raised and (number in self._deaths or text.startswith(_TOOL))
+
+
+def _hands_on(fault: FaultRecord) -> bool:
+    """Whether it says only that something failed, and has no traceback of its own above it."""
+    return fault.kind in _DEATHS or (fault.relayed and fault.block_first == fault.line)
 
 
 def read_last(frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading]) -> Reading:

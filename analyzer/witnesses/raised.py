@@ -37,6 +37,7 @@ _SETUP = (
     "does not appear to have a file named ",
     "is not a local folder and is not a valid model identifier",
 )
+_PEER = ("Connection closed by peer", "Connection reset by peer")
 _MEMORY = ("CUDA out of memory occurred when warming up",)
 _KINDS: dict[str, FaultKind] = {
     "MemoryError": "out_of_memory",
@@ -73,6 +74,8 @@ def kind_of(name: str, text: str) -> FaultKind:
     """
     if _PROBABILITIES in text or _NOT_A_NUMBER.search(text):
         return "nan"
+    if any(words in text for words in _PEER):
+        return "peer_lost"
     if any(words in text for words in _MEMORY):
         return "out_of_memory"
     return "configuration" if any(words in text for words in _SETUP) else _KINDS.get(name, "unknown")

@@ -66,3 +66,14 @@ def test_a_thousand_lines_without_a_head_take_no_time(tmp_path: Path) -> None:
         for number in range(1000)
     ]
     assert _roots(tmp_path, *asserts) == [("device_assert", 1)]
+
+
+def test_the_head_of_untagged_lines_can_carry_a_tag(tmp_path: Path) -> None:
+    """A launcher tags the first line of what is written at once."""
+    log = tmp_path / "serve.log"
+    head = "(APIServer pid=7) INFO 11-21 10:22:30 [logger.py:43] Received request c1: prompt: 'fix this:"
+    body = ["Traceback (most recent call last):", "RuntimeError: CUDA error: device-side assert triggered"]
+    log.write_text("\n".join([head, *body, "thanks', params: SamplingParams(n=1)", ""]))
+    assert analyze([str(log)]).faults == []
+    log.write_text("\n".join(["(APIServer pid=7) INFO 11-21 10:22:30 [logger.py:43] ready", *body, ""]))
+    assert [fault.role for fault in analyze([str(log)]).faults] == ["root"]

@@ -295,6 +295,7 @@ def test_what_a_model_answered_is_no_error(tmp_path: Path) -> None:
     [
         ("ValueError: 4.00 GiB KV cache is needed, which is larger than the available one", "configuration"),
         ("OSError: [Errno 98] Address already in use", "configuration"),
+        ("RuntimeError: [gloo] Connection closed by peer [10.0.0.2]:41012", "peer_lost"),
         ("RuntimeError: Unexpected error: Error 802: system not yet initialized", "configuration"),
         ("huggingface_hub.errors.GatedRepoError: 401 Client Error.", "configuration"),
         (
@@ -307,3 +308,14 @@ def test_what_does_not_fit_is_no_bug(tmp_path: Path, error: str, kind: str) -> N
     log = tmp_path / "serve.log"
     log.write_text("\n".join([*TRACE, error, ""]))
     assert [fault.kind for fault in analyze([str(log)]).faults] == [kind]
+
+
+def test_a_scheduler_that_hit_an_exception_says_less_than_the_exception(tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    head = "[2025-05-26 07:45:51 TP1] Scheduler hit an exception: "
+    log.write_text("\n".join([head + TRACE[0], *TRACE[1:], "KeyError: 'w2_weight_scale'", ""]))
+    faults = analyze([str(log)]).faults
+    assert [(fault.role, fault.text) for fault in faults] == [
+        ("cascade", "Scheduler hit an exception"),
+        ("root", "KeyError: 'w2_weight_scale'"),
+    ]
