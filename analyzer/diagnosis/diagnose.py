@@ -10,7 +10,7 @@ import polars as pl
 from analyzer.diagnosis.advised import with_advised
 from analyzer.diagnosis.cut_names import ends_inside, without_cut_names
 from analyzer.diagnosis.incidents import roles_of_incidents
-from analyzer.diagnosis.kernel_notes import kernel_log_steps, with_cleanup
+from analyzer.diagnosis.kernel_notes import kernel_log_steps, own_verdicts, with_cleanup
 from analyzer.diagnosis.knowledge import Diagnosis, Finding, Knowledge, Row, process_ops, reported_op
 from analyzer.diagnosis.load import KILL, with_load
 from analyzer.diagnosis.named import exact_report, names_a_launch, nan_check, op_that_raised
@@ -33,6 +33,7 @@ from analyzer.schema import Fault, NextStep, ReportedAt
 from analyzer.suspects import conclude
 from analyzer.suspects.next_steps import next_steps
 from analyzer.suspects.next_steps_aoti import aoti_steps
+from analyzer.suspects.program import Seen, seen_around
 
 
 def diagnose(known: Knowledge) -> Diagnosis:
@@ -113,10 +114,15 @@ def _steps(known: Knowledge, fault: FaultRecord | None, finding: Finding) -> lis
         known.modes,
         known.advice,
         has_ops=bool(known.timeline.ops.height),
+        seen=seen_around(fault, known.records, known.readers[fault.source].raw) if fault else Seen(),
     )
-    steps += kernel_log_steps(known.records, fault)
+    health = kernel_log_steps(known.records, fault)
     if fault is None:
-        return steps
+        return steps + health
+    if own_verdicts(known.records, fault):
+        steps = health + steps  # a device that the driver wants reset or rebooted is looked at before a run
+    else:
+        steps += health
     return aoti_steps(fault, finding.suspects, known.kernels.level()) + steps
 
 
