@@ -128,10 +128,14 @@ def novelty(op: OpFacts, context: Context) -> Iterator[Reason]:
     elif op.novel is False:
         yield Reason(
             evidence="history",
-            text=f"launched {op.count_before} times before without a fault",
+            text=f"launched {_times(op.count_before)} before without a fault",
             weight=0.0,
             lines=[op.launch_line],
         )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def index_operand(op: OpFacts, context: Context) -> Iterator[Reason]:
