@@ -34,7 +34,7 @@ def restart_lines(known: Knowledge) -> list[tuple[int, int]]:
 
 
 def _parts(start: ServerStart, starts: Sequence[ServerStart], records: Sequence[FaultRecord]) -> bool:
-    before = [one for one in records if one.last_line < start.line and _same_container(one, start)]
+    before = [one for one in records if one.last_line < start.line and same_container(one, start)]
     if not any(is_sticky(one) or is_death(one) for one in before):
         return False
     first = min(one.line for one in before)
@@ -46,7 +46,7 @@ def _parts(start: ServerStart, starts: Sequence[ServerStart], records: Sequence[
     return start.again or known_before or ended
 
 
-def _same_container(record: FaultRecord, start: ServerStart) -> bool:
+def same_container(record: FaultRecord, start: ServerStart) -> bool:
     """Whether both speak from one container or unit; systemd speaks of all of them."""
     return start.program == "systemd" or _container(record.process) == _container(start.process)
 

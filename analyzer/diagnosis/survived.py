@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import msgspec
 import polars as pl
 
 from analyzer.diagnosis.knowledge import Knowledge
+from analyzer.diagnosis.restarts import same_container
 from analyzer.faults.kernel_log import is_kernel_log
 from analyzer.faults.roles import RoleDecision
 from analyzer.faults.sticky import is_death, is_sticky, is_victim
@@ -29,10 +31,14 @@ _HANDLED = re.compile(
     r"|reduc(?:e|ing) (?:the )?(?:batch|chunk))\b"
 )
 _HANDLED_LINES = 3
+_PAIRS = 200  # of a process: who survives that often survives the next one too
 # Without a time such a line may come from a buffer that was flushed at exit (formats.md 7.6).
 _STEP_VALUE = re.compile(r"^step [0-9]+\b.*[0-9]")
 _STEPS = ("step ", "Step ", "epoch ", "Epoch ", "iteration ")  # of any program
-_LOGGED_STEP = re.compile(r"^(?:(?:INFO|DEBUG)\b:? *)?(?:[Ss]tep|[Ee]poch|iteration) [0-9]+\b.*[0-9]")
+_LOGGED_STEP = re.compile(
+    r"^(?:(?:INFO|DEBUG)\b:? *)?(?:[Ss]tep|[Ee]poch|iteration) [0-9]+\b.*"
+    r"(?:[0-9]|\b(?:ok|OK|done|finished|complete)\b)"
+)
 
 
 class Survival(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,8 +100,8 @@ def survived_beside(known: Knowledge) -> dict[int, RoleDecision]:
     groups: dict[tuple[int, str], list[int]] = {}
     for index, record in enumerate(known.records):
         groups.setdefault((record.source, record.process), []).append(index)
+    decided = _between(known, groups.values())
     fatal = {key for key, own in groups.items() if any(_is_fatal(known.records[index]) for index in own)}
-    decided: dict[int, RoleDecision] = {}
     for key in groups if fatal else ():
         if key in fatal:
             continue
@@ -103,6 +109,19 @@ def survived_beside(known: Knowledge) -> dict[int, RoleDecision]:
         if (survival := _survival(known, last)) is not None:
             role = RoleDecision(role="bystander", reason=survival.words)
             decided.update(dict.fromkeys(groups[key], role))
+    return decided
+
+
+def _between(known: Knowledge, groups: Iterable[Sequence[int]]) -> dict[int, RoleDecision]:
+    """Faults behind which their process worked on before its next one: they did not cause that one."""
+    decided: dict[int, RoleDecision] = {}
+    for own in groups:
+        for index, following in list(pairwise(own))[:_PAIRS]:
+            record, until = known.records[index], known.records[following].block_first
+            if _is_fatal(record) or record.last_line >= until:
+                continue
+            if (survival := _survival(known, record, until)) is not None:
+                decided[index] = RoleDecision(role="bystander", reason=survival.words)
     return decided
 
 
@@ -139,11 +158,22 @@ def _is_fatal(record: FaultRecord) -> bool:
     )
 
 
-def _survival(known: Knowledge, fault: FaultRecord) -> Survival | None:
-    """What came after the last fault of a process; null = nothing shows that it went on."""
+def _survival(known: Knowledge, fault: FaultRecord, until: int | None = None) -> Survival | None:
+    """What a process did after a fault; null = nothing shows that it went on.
+
+    Args:
+        known: All that is known.
+        fault: The last one, or the one before ``until``.
+        until: Line of the next fault; null = there is none. What a server does that was started again shows
+            nothing of the one before.
+    """
     reader = known.readers[fault.source]
+    starts = [one.line for one in known.starts if one.source == fault.source and same_container(fault, one)]
+    ends = [line for line in (*starts, until) if line is not None and line > fault.last_line]
     rows = reader.matching([ANSWERED, *_REFUSED, _EXIT, *_STEPS, *_SUCCEEDED, _FAILED])
     rows = rows.filter(pl.col("line") > fault.last_line)
+    if ends:
+        rows = rows.filter(pl.col("line") < min(ends))
     own = rows.filter(pl.col("process") == fault.process)
     text = pl.col("text")
     answers = {row["line"] for row in own.iter_rows(named=True) if is_answer(row["text"])}

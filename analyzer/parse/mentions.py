@@ -26,6 +26,8 @@ _FAILED = re.compile(
     r"|raised|threw|thrown|returned|hit|got|encountered|detected|received|killed|lost|terminat\w+|exit(?:ed|s)?"
     r"|unhandled|because|due to|after)\b"
 )
+# Right before the error, whatever the sentence says besides.
+_FAILS_AT = re.compile(r"(?i)\b(?:failed|died|crashed|aborted|raised|threw|hit|got)\b[^.;:,]{0,24}:?$")
 _LABEL = re.compile(r"(?:[:\]|>=]|(?<= )-)$")
 _WORD = re.compile(r"[A-Za-z]{2}")
 _COMMENT = frozenset({"#", "//"})
@@ -104,6 +106,8 @@ def is_mention(before: str, level: str | None) -> bool:
         return said.strip() in _COMMENT
     if level not in _QUIET:
         return level is None and bool(_ABOUT.search(said)) and _FAILED.search(said) is None
+    if _FAILS_AT.search(said):
+        return False
     if _TALK.search(said):
         return True
     return _LABEL.search(said) is None and _FAILED.search(said) is None

@@ -32,6 +32,9 @@ _SAID_INSIDE = re.compile(
 )
 _OPENS = re.compile(_KEY)
 _OPENS_BARE = re.compile(_BARE)
+_FAILED_BEFORE = re.compile(
+    r"(?i)\b(?:fail(?:ed|ure)?|error|exception|crashed|died)\b"
+)  # "failed for prompt: ..."
 _UNTOLD = re.compile(_RECORD)
 _CLOSED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 _QUOTE = re.compile(r"""(?<!\w)["']""")
@@ -85,7 +88,8 @@ def opens_string(text: str, level: str | None) -> str | None:
 
 def without_quoted(text: str) -> str:
     """The text without the strings behind the first key of a request (``prompt: '...'``)."""
-    if (bare := _OPENS_BARE.search(text)) is not None:
+    bare = _OPENS_BARE.search(text)
+    if bare is not None and _FAILED_BEFORE.search(text[: bare.start()]) is None:
         text = text[: bare.end() - 1]
     found = _OPENS.search(text)
     if found is None:

@@ -26,16 +26,24 @@ from analyzer.witnesses.raised import build_end, headline, is_build, is_relay, k
 NAME = "python_traceback"
 GATE = HEADER.removesuffix(":")
 _BODY_LINES = 600  # a chain of three tracebacks of a compiled model
+_AFTER_LINES = 40  # of a traceback and what comes of it
 _LAST_LINES = 3  # what a dying process still prints: warnings of the resource tracker, a shell's word
 _CHAIN_GAP = 3  # blank line, sentence, blank line
 _MAX_CHAIN = 16
 # Printed before tracebacks that end a thread or a task, not the process.
 _SURVIVED = (
     "Exception in thread ",
-    "Exception ignored in",
     "Task exception was never retrieved",
     "Exception in callback",
 )
+_IGNORED = "Exception ignored in"  # a destructor or a hook at exit: what ended the program stands above
+# asyncio's farewell for what nobody closed.
+_UNCLOSED = ("ERROR:asyncio:Unclosed", "client_session: <", "connections: [", "connector: <")
+# A logger says that the program ends, a server that nobody is left to answer, C++ that a thread was alone.
+_SAYS_END = re.compile(
+    r"(?i)\bshut(?:ting|s)? ?down\b|\bexit(?:s|ed|ing)\b|\bterminat(?:es|ed|ing)\b|\bstopping\b"
+)
+_UNANSWERED = re.compile(r'" 50[0-9] |^terminate called |\((?:core dumped)\)$')
 _TASK = ("future: ", "task: ", "handle: ", "message: ", "source_traceback: ")  # asyncio, below its sentence
 _TRACKER = "multiprocessing/resource_tracker.py"  # a helper process that cleans up, at exit
 _DEATHS = frozenset({"host_abort", "host_segfault"})  # kinds of faults
@@ -170,7 +178,7 @@ def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
     What the helper of Python's multiprocessing raises at exit is of another process: the one before counts.
     """
     heads = list(_lines(rows))
-    while heads and _is_of_tracker(heads[-1], fetch):
+    while heads and (_is_of_tracker(heads[-1], fetch) or _is_ignored(heads[-1], fetch)):
         heads.pop()
     at = len(heads) - 1
     while at > 0 and _is_chained(heads[at], fetch):
@@ -234,13 +242,24 @@ def _is_of_tracker(head: Line, fetch: Fetch) -> bool:
     return any(_TRACKER in text for text in [*head.text.split("\n")[1:2], *below][:1])
 
 
+def _is_ignored(head: Line, fetch: Fetch) -> bool:
+    before = before_line(fetch, head, 2)[-1:]
+    return any(_IGNORED in text for text in (head.text, *(line.text for line in before)))
+
+
 def _is_survived(head: Line, fetch: Fetch) -> bool:
-    """Said of a thread, a task or a callback (asyncio names it in a line of its own), or as a warning."""
+    """Said of a thread, a task or a callback (asyncio names it in a line of its own), or as a warning.
+
+    Not where the program says that it ends, or where nobody answers any more: then it was what served.
+    """
+    after = after_line(fetch, head, _AFTER_LINES)
     if head.level == "WARNING":
-        return True
+        return not any(_SAYS_END.search(line.text) for line in after)
     before = before_line(fetch, head, 3)[-2:]
     if before and not before[-1].text.startswith(_TASK):
         before = before[-1:]
+    if any(_UNANSWERED.search(line.text) for line in after):
+        return False
     return any(text in one for one in (head.text, *(line.text for line in before)) for text in _SURVIVED)
 
 
@@ -256,23 +275,37 @@ def _is_last_word(block: _Block, fetch: Fetch) -> bool:
         for line in fetch.after(last, block.first.process, 2 * _LAST_LINES + 1)
         if line.text.strip() and not line.text.startswith(_TRAILER)
     ]
-    after = list(_without_tracker(after))
+    after = list(_without_noise(after))
+    if _is_uncaught(block, fetch):
+        return True
     if any(is_answer(line.text) or is_refusal(line.text) for line in after):  # uvicorn prints no time
         return False
     stamped = block.first.time_ns is not None
     if stamped and block.first.level is None and any(_goes_on(line) for line in after):
         return False
-    return len(after) <= _LAST_LINES and (stamped or all(line.time_ns is None for line in after))
+    quiet = all(line.time_ns is None or _SAYS_END.search(line.text) for line in after)
+    return len(after) <= _LAST_LINES and (stamped or quiet)
 
 
-def _without_tracker(lines: Sequence[Line]) -> Iterator[Line]:
-    """The lines without the tracebacks of multiprocessing's helper."""
+def _is_uncaught(block: _Block, fetch: Fetch) -> bool:
+    """The interpreter's own report: from the top of a program, with no logger's sentence above it."""
+    frames = block.trace.frames
+    if block.first.level is not None or not frames or frames[0].function != "<module>":
+        return False
+    above = [line for line in before_line(fetch, block.first, 2)[-1:] if line.text.strip()]
+    return not any(line.level not in {None, "INFO", "DEBUG"} or "rror" in line.text for line in above)
+
+
+def _without_noise(lines: Sequence[Line]) -> Iterator[Line]:
+    """The lines without what Python, multiprocessing's helper and asyncio print at exit."""
     inside = False
     for at, line in enumerate(lines):
         following = lines[at + 1].text if at + 1 < len(lines) else ""
-        if GATE in line.text:
+        if _IGNORED in line.text:
+            inside = True
+        elif GATE in line.text and not inside:
             inside = _TRACKER in following
-        if not inside:
+        if not inside and not line.text.startswith(_UNCLOSED):
             yield line
 
 

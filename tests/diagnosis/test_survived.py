@@ -124,3 +124,27 @@ def test_a_caught_error_is_survived_where_the_program_says_so_and_goes_on(
     found = result(tmp_path, "INFO step 1 loss 1.3", *lines)
     assert role in roles(found)
     assert ("root" in roles(found)) is (role == "root")
+
+
+STAMPED = "2025-07-12 09:{:02}:00,000 {} engine: "
+
+
+def test_a_caught_error_is_not_why_the_program_ended_an_hour_later(tmp_path: Path) -> None:
+    lines = [
+        STAMPED.format(0, "WARNING") + OOM[-1],
+        STAMPED.format(0, "WARNING") + "retrying with batch 8",
+        *(STAMPED.format(minute, "INFO") + f"step {minute} ok" for minute in range(1, 50)),
+        *TRACE,
+        "KeyError: 'layers.7'",
+    ]
+    found = result(tmp_path, *lines)
+    assert [(fault.kind, fault.role) for fault in found.faults] == [
+        ("out_of_memory", "bystander"),
+        ("unknown", "root"),
+    ]
+
+
+def test_what_a_server_answers_that_was_started_again_shows_nothing_of_the_one_before(tmp_path: Path) -> None:
+    again = "INFO:     Started server process [140]"
+    assert roles(result(tmp_path, *OOM, again, OK, OK)) == ["root"]
+    assert roles(result(tmp_path, *OOM, OK, OK)) == ["bystander"]

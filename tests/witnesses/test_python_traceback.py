@@ -42,7 +42,6 @@ def test_program_that_goes_on_has_no_fault(read: Read) -> None:
     "line",
     [
         "Exception in thread Thread-3 (poll):",
-        "Exception ignored in: <function f>",
         "Task exception was never retrieved",
     ],
 )
@@ -319,3 +318,49 @@ def test_a_scheduler_that_hit_an_exception_says_less_than_the_exception(tmp_path
         ("cascade", "Scheduler hit an exception"),
         ("root", "KeyError: 'w2_weight_scale'"),
     ]
+
+
+MAIN = [HEADER, '  File "/srv/serve.py", line 120, in <module>', "    main()", "RuntimeError: overflow"]
+STAMP = "2025-07-12 10:05:00,00{} {} server: "
+
+
+def test_what_a_destructor_raises_at_exit_is_not_why_the_program_ended(tmp_path: Path) -> None:
+    ignored = ["Exception ignored in: <function Pool.__del__>", *TRACE, "TypeError: 'NoneType'"]
+    assert texts(tmp_path, *MAIN, *ignored) == ["RuntimeError: overflow"]
+    assert not texts(tmp_path, "step 1", *ignored)
+
+
+def test_asyncios_farewell_is_no_sign_of_life(tmp_path: Path) -> None:
+    unclosed = [
+        "ERROR:asyncio:Unclosed client session",
+        "client_session: <aiohttp.X>",
+        "connector: <aiohttp.Y>",
+    ]
+    assert texts(tmp_path, *TRACE, "ValueError: x", *unclosed, *unclosed) == ["ValueError: x"]
+
+
+@pytest.mark.parametrize("level", ["ERROR", "WARNING"])
+def test_a_logger_that_says_that_the_program_ends_leaves_the_exception_its_end(
+    tmp_path: Path, level: str
+) -> None:
+    head, end = STAMP.format(1, level) + "main loop died", STAMP.format(2, "INFO") + "exiting with code 1"
+    assert texts(tmp_path, head, *TRACE, "ValueError: x", end) == ["ValueError: x"]
+    assert not texts(tmp_path, head, *TRACE, "ValueError: x", STAMP.format(2, "INFO") + "request 2 done")
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        ['INFO:     10.0.0.4:51234 - "POST /generate HTTP/1.1" 503 Service Unavailable'],
+        ["terminate called without an active exception", "Aborted (core dumped)"],
+    ],
+)
+def test_a_thread_behind_which_nobody_answers_was_the_one_that_served(
+    tmp_path: Path, after: list[str]
+) -> None:
+    found = texts(tmp_path, "Exception in thread Thread-3 (serve):", *TRACE, "IndexError: x", *after)
+    assert found[0] == "IndexError: x"
+
+
+def test_an_exception_from_the_top_of_a_program_ends_it_whatever_others_answer(tmp_path: Path) -> None:
+    assert texts(tmp_path, *MAIN, f"{ACCESS}400 Bad Request") == ["RuntimeError: overflow"]
