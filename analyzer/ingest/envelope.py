@@ -52,9 +52,14 @@ _BUILDKITE = "^\x1b_(bk;t=[0-9]{13})\x07"  # the one escape sequence that says s
 # A colour code without ESC, in front of a known prefix or at the end of the line (formats.md 7.5).
 _ORPHAN_FIRST = r"^(?:\[[0-9]{1,3}(?:;[0-9]{1,3})*m)+"
 _ORPHAN_LAST = r"(?:\[(?:0|0;0|22|39|49)m)+$"
-# A progress bar without line end: what follows is glued to it (formats.md 7.1).
+# A progress bar without line end: what follows is glued to it (formats.md 7.1), be it what the shell says
+# when the process dies there.
 _BAR_END = r"(?:/s|/it)\]"
-_GLUED = rf"((?:it|tok|toks|B)/s\]|s/it\])({_GATES})"
+_DEATH = (
+    r"(?:[^\s:]+: line [0-9]+: +[0-9]+ )?(?:Killed|Aborted|Segmentation fault|Bus error|Illegal instruction)"
+    r"(?: +\(core dumped\)| {2,}\S| *\r?$)"
+)
+_GLUED = rf"((?:it|tok|toks|B)/s\]|s/it\])({_GATES}|{_DEATH})"
 
 _STATE = {
     "text": pl.String,

@@ -216,11 +216,27 @@ def test_record_glued_to_a_progress_bar_is_cut_off(glued: str, text: str) -> Non
     assert rows.select("text", "level").row(1) == (text, "ERROR")
 
 
-def test_progress_bar_with_plain_text_behind_it_stays_whole() -> None:
-    """Only a known prefix cuts."""
-    assert strip_texts("1/2 [00:27<00:00, 1.09it/s]loaded")["text"].to_list() == [
-        "1/2 [00:27<00:00, 1.09it/s]loaded"
-    ]
+@pytest.mark.parametrize(
+    "death",
+    [
+        "Killed",
+        "Segmentation fault (core dumped)",
+        "Aborted",
+        "run.sh: line 12:   231 Killed                  python serve.py",
+    ],
+)
+def test_the_word_of_a_shell_behind_a_progress_bar_is_cut_off(death: str) -> None:
+    """The process dies before it ends its line."""
+    bar = "Loading checkpoint shards:  50%|#####     | 4/8 [00:20<00:20,  5.1s/it]"
+    rows = strip_texts(f"{bar}{death}")
+    assert rows.select("line", "text").rows() == [(1, bar), (1, death)]
+
+
+@pytest.mark.parametrize("behind", ["loaded", "Killed 3 stale workers", "Aborted request cmpl-1", "Killedx"])
+def test_progress_bar_with_plain_text_behind_it_stays_whole(behind: str) -> None:
+    """Only a known prefix, and what a shell says of a death, cuts."""
+    text = f"1/2 [00:27<00:00, 1.09it/s]{behind}"
+    assert strip_texts(text)["text"].to_list() == [text]
 
 
 def test_traceback_inside_json_gives_its_lines() -> None:
