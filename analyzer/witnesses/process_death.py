@@ -57,6 +57,8 @@ _FORMS = (
         r"(?: +\(core dumped\)| *$| {2,})"
         r"|(?:Segmentation fault|Aborted|Bus error|Illegal instruction) +\(core dumped\)",
     ),
+    # glog and Abseil: their handler of signals, inside the process
+    Form(rule="caught", begins=r"^\s*\*\*\* SIG[A-Z]+ (?:\(@0x[0-9a-f]+\) )?received by PID [0-9]+ "),
     # Crashpad could not look at something: it ran because the process died, or as Mojo started it.
     Form(rule="handler", begins=r"close: Bad file descriptor \([0-9]|open /sys/\S+: No such file"),
     Form(rule="recorded", begins=r"^\[RECORD\] EXIT "),  # the trailer of trace-analyze record
@@ -177,6 +179,14 @@ def _runtime(seen: Seen) -> Sequence[Record]:
     return [build_fault(seen, NAME, "host_abort", "host", name="SIGABRT")]
 
 
+def _caught(seen: Seen) -> Sequence[Record]:
+    """The process wrote it itself; the check or the pointer that was bad stands above or is not told."""
+    signal = signal_named(seen.get("SIGNAL") or "")
+    if signal is None or signal.name in _ASKED:
+        return []
+    return [msgspec.structs.replace(death(seen, NAME, signal), pid=seen.number("PID"))]
+
+
 def _shell(seen: Seen) -> Sequence[Record]:
     """A shell names the job and its signal, after whatever the job itself had to say."""
     if (seen.get("TEXT") or "").split(" ", 1)[0].lower() in _TOLD:
@@ -227,6 +237,7 @@ _BUILDS = {
     "program": _stack_dump,
     "stack_dump": _stack_dump,
     "runtime": _runtime,
+    "caught": _caught,
     "shell": _shell,
     "recorded": _recorded,
     "exit": _exit,
@@ -251,6 +262,7 @@ WITNESS = Witness(
         "corrupted size vs",
         "stack smashing detected",
         "Segfault encountered",
+        " received by PID ",
         "Segmentation fault",
         "(core dumped)",
         "Aborted",

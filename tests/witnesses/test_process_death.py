@@ -235,3 +235,35 @@ def test_a_shell_that_says_no_more_than_the_word_is_heard(tmp_path: Path) -> Non
     result = analyze([str(log)])
     assert [(fault.role, fault.name, fault.line) for fault in result.faults] == [("root", "SIGKILL", 2)]
     assert result.conclusion.cause_class is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "*** SIGABRT received by PID 311 (TID 311) on cpu 3 from PID 311; ***",
+        "*** SIGABRT (@0x137) received by PID 311 (TID 0x7f00aa) from PID 311; stack trace: ***",
+    ],
+)
+def test_the_handler_of_glog_and_abseil_speaks_for_its_process(read: Reader, line: str) -> None:
+    (fault,) = faults(read(WITNESS, line))
+    assert (fault.name, fault.pid, fault.relayed) == ("SIGABRT", 311, False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "*** SIGTERM received by PID 311 (TID 311) on cpu 3 from PID 1; stack trace: ***",
+        "  traceback : Signal 9 (SIGKILL) received by PID 214033",  # torchrun
+        'response: "*** SIGABRT received by PID 311 (TID 311) on cpu 3 from PID 311; ***"',
+    ],
+)
+def test_a_signal_that_was_asked_for_quoted_or_is_read_elsewhere(read: Reader, line: str) -> None:
+    reading = read(WITNESS, line)
+    assert (reading.records, reading.losses) == ([], [])
+
+
+def test_the_word_of_a_shell_behind_a_progress_bar_is_heard(tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    log.write_text("Capturing CUDA graphs:  37%|###7      | 13/35 [00:07<00:12,  1.79it/s]Killed\n")
+    (fault,) = analyze([str(log)]).faults
+    assert (fault.role, fault.name, fault.line) == ("root", "SIGKILL", 1)
