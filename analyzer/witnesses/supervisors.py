@@ -1,7 +1,8 @@
 """How a process ended, as those tell it that watch it (formats.md 3.21).
 
-These are systemd, Slurm, the kernel, a debugger and Go's runtime. They name a signal and often a pid or a
-task, hardly ever a cause, but for one: missing memory of the host. Who was asked to stop did not die.
+These are systemd, Slurm, supervisord, the kernel, a debugger and Go's runtime. They name a signal and often
+a pid or a task, hardly ever a cause, but for one: missing memory of the host. Who was asked to stop did not
+die.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ _FORMS = (
     Form(rule="runtime", begins=f"^SIG[A-Z]+: (?:{_GO})$"),
     Form(rule="child", begins=f"signal: (?:{_CHILD})"),
     Form(rule="early", begins="sending SIGKILL to process [0-9]+ "),
+    # ``INFO exited: vllm (...``: the logger's layer can take the word before the program for its own name
+    Form(rule="program", begins=r"[^\s()]+ \(terminated by SIG[A-Z]+[^;]*; (?:not )?expected\)[\s\"'\\}]*$"),
 )
 _ASKED = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGPIPE"})
 _MEMORY_RESULT = "oom-kill"
@@ -129,6 +132,11 @@ def _child(seen: Seen) -> Sequence[Record]:
     return [] if signal is None else _by_signal(seen, signal.name)
 
 
+def _program(seen: Seen) -> Sequence[Record]:
+    """Supervisord tells an end that its configuration expects in the same words."""
+    return _signal(seen) if seen.get("EXPECTED") == "not expected" else []
+
+
 _BUILDS = {
     "main": _main,
     "result": _result,
@@ -142,6 +150,7 @@ _BUILDS = {
     "runtime": _signal,
     "child": _child,
     "early": _of_host,
+    "program": _program,
 }
 WITNESS = Witness(
     name=NAME,
@@ -163,6 +172,7 @@ WITNESS = Witness(
         "SIGFPE: floating",
         *(f"signal: {words}" for words in _CHILD.split("|")),
         "sending SIGKILL to process ",
+        " (terminated by SIG",
     ),
     read=read,
     grammar="supervisors.lark",

@@ -113,3 +113,29 @@ def test_a_job_that_was_cancelled_for_a_reason(read: Reader, reason: str, kind: 
     line = f"slurmstepd: error: *** JOB 191 ON gpu03 CANCELLED AT 2026-12-05T07:16:01 DUE TO {reason} ***"
     (fault,) = faults(read(WITNESS, line))
     assert (fault.kind, fault.relayed) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("exited: vllm (terminated by SIGSEGV (core dumped); not expected)", "SIGSEGV"),
+        ("WARN exited: llm:vllm_00 (terminated by SIGKILL; not expected)", "SIGKILL"),
+        ("vllm (terminated by SIGABRT; not expected)", "SIGABRT"),  # the word before it went with the logger
+    ],
+)
+def test_supervisord_did_not_expect_the_end(read: Reader, line: str, name: str) -> None:
+    (fault,) = faults(read(WITNESS, line))
+    assert (fault.name, fault.relayed) == (name, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exited: vllm (terminated by SIGKILL; expected)",
+        "stopped: vllm (terminated by SIGKILL)",
+        "exited: vllm (terminated by SIGTERM; not expected)",
+        'supervisord says "exited: x (terminated by SIGKILL; not expected)" when a process dies',
+    ],
+)
+def test_supervisord_expected_or_asked_for_the_end(read: Reader, line: str) -> None:
+    assert not faults(read(WITNESS, line))
