@@ -60,3 +60,62 @@ def test_an_orderly_end_and_what_others_read_is_no_fault(read: Reader, text: str
     reading = read(WITNESS, text)
     assert not reading.records
     assert not reading.losses
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "rank", "pid"),
+    [
+        ("ERROR launcher: worker 0 (pid 311) exited with signal 9", "SIGKILL", None, 311),
+        ("launcher: worker 0 pid 311 terminated by signal 9 (SIGKILL)", "SIGKILL", None, 311),
+        ("worker 0 pid 311 was terminated by signal 9", "SIGKILL", None, 311),
+        ("[launcher] worker 0 (pid 311) killed by signal 11 (SIGSEGV)", "SIGSEGV", None, 311),
+        ("May 12 10:00:01 launch: process 311 died with signal 6", "SIGABRT", None, None),  # the month
+        ("rank 3 (pid 4711) died from signal 6 (core dumped)", "SIGABRT", 3, 4711),
+        ("worker process 311 exited on signal 11 (core dumped)", "SIGSEGV", None, None),
+        ("fish: Job 1, 'python x.py' terminated by signal SIGKILL (Forced quit)", "SIGKILL", None, None),
+        ('{"level":"error","msg":"worker 3 pid=7 exited with signal 9"}', "SIGKILL", None, 7),
+        ("Server process exited with signal 9. You may be out of memory.", "SIGKILL", None, None),
+        ("worker 2 killed by signal 9 after 30 s (out of memory?), restarting", "SIGKILL", None, None),
+    ],
+)
+def test_scripts_and_pools_tell_the_signal_of_a_process(
+    read: Reader, text: str, name: str, rank: int | None, pid: int | None
+) -> None:
+    reading = read(WITNESS, text)
+    (fault,) = reading.records
+    assert isinstance(fault, FaultRecord)
+    assert (fault.name, fault.rank, fault.pid, fault.relayed) == (name, rank, pid, True)
+    assert not reading.losses
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Exit code 137 means that it was killed by signal 9",
+        "exit code 137 usually means the process was killed by signal 9.",
+        "If worker 0 exited with signal 9, check dmesg",
+        "A process killed by signal 9 leaves no core file",
+        "The process was killed by signal 9, likely out of memory.",
+        "worker 0 killed by signal 9 leaves no core file",
+        "  --restart  restart worker processes that exited with signal 9",
+        "# worker 0 exited with signal 9",
+        "// worker 0 exited with signal 9",
+        'logger.error("worker %d exited with signal 9")',
+        "no worker was killed by signal 9",
+        "Was process 311 killed by signal 9?",
+        "worker 0 terminated by signal 9 as expected",
+        '"content": "Process 311 was killed by signal 9."',
+        "Generated text: Process 311 was killed by signal 9.",
+        "- Process 311 killed by signal 9: out of memory",
+        "RuntimeError: DataLoader worker (pid 4411) exited with signal 9",  # read by python_traceback
+    ],
+)
+def test_a_sentence_about_signals_is_no_death(read: Reader, text: str) -> None:
+    reading = read(WITNESS, text)
+    assert (reading.records, reading.losses) == ([], [])
+
+
+@pytest.mark.parametrize("signal", ["15", "2", "SIGTERM", "SIGINT", "SIGHUP"])
+def test_who_was_asked_to_stop_did_not_die(read: Reader, signal: str) -> None:
+    reading = read(WITNESS, f"worker 0 (pid 311) terminated by signal {signal}")
+    assert (reading.records, reading.losses) == ([], [])
