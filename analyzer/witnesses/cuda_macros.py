@@ -27,6 +27,7 @@ _PYTHON = frozenset(
 _OWN_KINDS: dict[str, FaultKind] = {
     "host_assert": "host_abort",
     "index": "input_check",  # candle looks at indices on the host
+    "glog": "host_abort",  # CHECK() of glog and Abseil
 }
 _FUNCTION, _FUNCTION_LINES = "// func_name=", 3
 _API = ("cuda", "cu", "hip", "CUDA", "nccl")
@@ -60,12 +61,18 @@ _FORMS = (
     Form(rule="step", begins="(?:[a-z_]+ )+[a-z0-9 ]*: (?:cuda|hip)Error[A-Z]"),
 )
 
+# CHECK() of glog and Abseil: the process aborts after it. Only what the logger calls fatal is one, and what
+# tells an error of the device or of a library is read by its own words.
+_FATAL = Form(rule="glog", begins="^Check failed: ")
+_ELSEWHERE = "(?i)cuda|cudnn|cublas|hip|nccl|rccl|out of memory"
+_COMMENT = r"^\s*//[/!]?(?:\s|$)"  # the source of a handler is shown
+
 
 def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     """Read the gated lines of one source."""
     losses = Losses(NAME)
     reading = Reading()
-    for at, one in enumerate(read_forms(frame, NAME, _FORMS, losses)):
+    for at, one in enumerate(_read_lines(frame, losses)):
         if one.rule == "failed_with" and by_text(_words(one)) is None:  # somebody else's "failed with error"
             reading.not_mine.extend(one.lines)
             continue
@@ -78,9 +85,9 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
             reading.continuation.extend(used)
         reading.records.append(fault)
     generic = pl.col("text").str.contains_any(
-        [" failed with error ", ": cudaError", "CUDAError: ", " with dim size "]
+        [" failed with error ", ": cudaError", "CUDAError: ", " with dim size ", "Check failed: "]
     )
-    foreign = frame.filter(generic)["line"].to_list()
+    foreign = frame.filter(generic | pl.col("text").str.contains(_COMMENT))["line"].to_list()
     reading.parsed = sorted(set(reading.parsed))
     lost = {loss.line for loss in losses.all()}
     reading.not_mine = sorted({*reading.not_mine, *foreign} - set(reading.parsed) - lost)
@@ -89,10 +96,19 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
     return reading
 
 
+def _read_lines(frame: pl.DataFrame, losses: Losses) -> list[Seen]:
+    """The texts of the lines that are no comment, by line; one that is fatal can be a failed check."""
+    text = pl.col("text")
+    told = frame.filter(~text.str.contains(_COMMENT))
+    fatal = (pl.col("level") == "FATAL").fill_null(value=False) & ~text.str.contains(_ELSEWHERE)
+    checks = read_forms(told.filter(fatal), NAME, (*_FORMS, _FATAL), losses)
+    return sorted([*checks, *read_forms(told.filter(~fatal), NAME, _FORMS, losses)], key=lambda one: one.line)
+
+
 def _fault(one: Seen) -> FaultRecord:
-    name = one.get("NAME")
+    name = "SIGABRT" if one.rule == _FATAL.rule else one.get("NAME")
     known = error_code(name, _number(one), _words(one))
-    vendor = vendor_of(name or "") or "nvidia"
+    vendor = None if one.rule == _FATAL.rule else vendor_of(name or "") or "nvidia"
     fault = build_fault(
         one, NAME, _kind(one, known, name), _site(one, known), code=known, name=name, vendor=vendor
     )
@@ -195,6 +211,7 @@ WITNESS = Witness(
         "CUDA error 7",
         "GPUassert: ",
         "== cudaSuccess",
+        "Check failed: ",
         "CUDA failure ",
         "CUDA Error: ",
         " failed with error ",

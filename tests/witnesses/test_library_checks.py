@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from analyzer.model import FaultRecord, Reading
+from analyzer.pipeline import analyze
 from analyzer.schema import SourceFrame
 from analyzer.witness import Witness
 from analyzer.witnesses.c10 import WITNESS as C10
@@ -281,3 +284,42 @@ def test_metal_says_what_happened_to_a_command_buffer(read: Reader, text: str, k
     lines = ["ggml_metal_graph_compute: command buffer 0 failed with status 5", f"error: {text}"]
     fault = the_fault(read(GGML, lines * 3))
     assert (fault.kind, fault.line, fault.count) == (kind, 2, 3)
+
+
+CHECK = "F0712 10:01:01.123457 311 engine.cc:103] Check failed: blocks >= 0 (-1 vs. 0)"
+
+
+def test_a_fatal_check_tells_why_the_process_aborts(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    end = "*** SIGABRT received by PID 311 (TID 311) on cpu 3 from PID 311; ***"
+    log.write_text(f"{CHECK}\n*** Check failure stack trace: ***\n{end}\n")
+    first, second = analyze([str(log)]).faults
+    assert (first.role, first.kind, first.name, first.line) == ("root", "host_abort", "SIGABRT", 1)
+    assert (second.role, second.line) == ("cascade", 3)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        CHECK.replace("F0712", "E0712"),
+        "Check failed: blocks >= 0 (-1 vs. 0)",
+        "F0712 10:01:01.123457 311 exec.cc:9] see Check failed: x",
+    ],
+)
+def test_a_check_that_is_not_fatal_ends_nothing(tmp_path: Path, line: str) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text(f"{line}\n")
+    assert not analyze([str(log)]).faults
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '// e.g. CUDA error at x.cu:12 code=700(cudaErrorIllegalAddress) "cudaDeviceSynchronize()"',
+        "  /// CUDA Error: an illegal memory access was encountered (700) /x.cuh: line 5 at function f",
+    ],
+)
+def test_a_comment_of_a_source_is_no_error(read: Reader, line: str) -> None:
+    reading = read(MACROS, line)
+    assert (reading.records, reading.not_mine, reading.losses) == ([], [1], [])
+    assert read(MACROS, line.lstrip(" /")).records
