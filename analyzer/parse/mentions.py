@@ -30,6 +30,7 @@ _FAILED = re.compile(
 _FAILS_AT = re.compile(r"(?i)\b(?:failed|died|crashed|aborted|raised|threw|hit|got)\b[^.;:,]{0,24}:?$")
 _LABEL = re.compile(r"(?:[:\]|>=]|(?<= )-)$")
 _WORD = re.compile(r"[A-Za-z]{2}")
+_LINE_COMMENT = re.compile(r"\s*//[/!]?\s")  # of C++ or Rust
 _COMMENT = frozenset({"#", "//"})
 _ABOUT = re.compile(r"(?i)\b(?:about|for|such as)$")
 
@@ -104,6 +105,8 @@ def is_mention(before: str, level: str | None) -> bool:
     said = (before[: raised.start()] if raised else before).rstrip(" \t\"'`(")
     if _WORD.search(said) is None:
         return said.strip() in _COMMENT
+    if _LINE_COMMENT.match(said):
+        return True
     if level not in _QUIET:
         return level is None and bool(_ABOUT.search(said)) and _FAILED.search(said) is None
     if _FAILS_AT.search(said):

@@ -40,6 +40,7 @@ def result(folder: Path, *lines: str) -> Result:
         f"{INFO}In case of RuntimeError: {IMA} the worker is replaced",
         f"Registered handler for {IMA}",
         f"# RuntimeError: {IMA}",
+        f"    // e.g. {IMA}, see the sanitizer",
         f"tests/test_fault.py::test_handler XFAIL (RuntimeError: {IMA})  [100%]",
         '10.0.0.1 - - [21/Nov/2025:10:20:31 +0000] "GET /kb/Fatal Python error: Aborted HTTP/1.1" 404 12',
         f"{IMA} means that a kernel read or wrote outside its buffers.",
