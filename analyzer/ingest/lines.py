@@ -71,7 +71,7 @@ def scan(path: Path, literals: Sequence[str]) -> Scan:
     is_op = _LINE.str.starts_with(OP)
     is_closer = _LINE.str.starts_with(CLOSERS[0]) | _LINE.str.starts_with(CLOSERS[1])
     is_text = _LINE.str.contains("[ =]") | _LINE.eq(_WORDS[0]) | _LINE.eq(_WORDS[1])
-    worth_reading = lines.filter(~is_op & is_text)
+    worth_reading = lines.filter(is_text).filter(~is_op)
     total, heads, closers, gated = pl.collect_all(
         [
             lines.select(pl.len()),
