@@ -25,6 +25,7 @@ from analyzer.witnesses.forms import (
     read_forms,
     with_traceback,
 )
+from analyzer.witnesses.server_lines import settled
 
 NAME = "gloo"
 _SOCKET = "Connection reset by peer|Connection closed by peer|Broken pipe|Socket Timeout"
@@ -81,13 +82,7 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
             fault, used = _with_surroundings(fault, fetch)
             reading.continuation.extend(used)
         reading.records.append(fault)
-    reading.losses = losses.all()
-    reading.parsed = sorted(set(reading.parsed))
-    reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
-    lost = frame.filter(pl.col("text").is_in([loss.text for loss in reading.losses]))["line"].to_list()
-    known = {*reading.parsed, *reading.continuation, *lost}
-    reading.not_mine = [line for line in frame["line"].unique(maintain_order=True) if line not in known]
-    return reading
+    return settled(reading, frame, losses)
 
 
 def _fault(seen: Seen) -> FaultRecord:

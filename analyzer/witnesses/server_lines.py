@@ -92,6 +92,11 @@ def read_server(
             reading.continuation.extend(lines)
         reading.records.extend(records)
         reading.parsed.extend(seen.lines)
+    return settled(reading, frame, losses)
+
+
+def settled(reading: Reading, frame: pl.DataFrame, losses: Losses) -> Reading:
+    """The reading with each gated line counted once; those that nobody took are another program's."""
     reading.losses = losses.all()
     reading.parsed = sorted(set(reading.parsed))
     reading.continuation = sorted(set(reading.continuation) - set(reading.parsed))
