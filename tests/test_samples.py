@@ -46,11 +46,11 @@ def test_golden_json_is_unchanged(case: Case, update_golden: bool) -> None:
     assert now == before, f"{case.name} changed; if that is right: pytest --update-golden\n" + "\n".join(diff)
 
 
-def test_every_witness_has_a_sample() -> None:
-    """A witness without a real text that it reads is untested (style.md)."""
-    shown = {case.witness for case in samples.cases()}
-    missing = [witness.name for witness in witnesses() if witness.name not in shown]
-    assert not missing, f"no sample_logs/<witness>/<case>/ for {missing}"
+def test_every_witness_has_two_samples() -> None:
+    """A witness without real texts that it reads is untested (style.md)."""
+    shown = Counter(case.witness for case in samples.cases())
+    few = {witness.name: shown[witness.name] for witness in witnesses() if shown[witness.name] < 2}
+    assert not few, f"fewer than two cases in sample_logs/<witness>/: {few}"
 
 
 def test_sample_folder_is_read_by_its_witness() -> None:
