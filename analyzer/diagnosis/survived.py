@@ -35,10 +35,7 @@ _PAIRS = 200  # of a process: who survives that often survives the next one too
 # Without a time such a line may come from a buffer that was flushed at exit (formats.md 7.6).
 _STEP_VALUE = re.compile(r"^step [0-9]+\b.*[0-9]")
 _STEPS = ("step ", "Step ", "epoch ", "Epoch ", "iteration ")  # of any program
-_LOGGED_STEP = re.compile(
-    r"^(?:(?:INFO|DEBUG)\b:? *)?(?:[Ss]tep|[Ee]poch|iteration) [0-9]+\b.*"
-    r"(?:[0-9]|\b(?:ok|OK|done|finished|complete)\b)"
-)
+_LOGGED_STEP = re.compile(r"^(?:(?:INFO|DEBUG)\b:? *)?(?:[Ss]tep|[Ee]poch|iteration) [0-9]+\b")
 
 
 class Survival(msgspec.Struct, frozen=True, kw_only=True):

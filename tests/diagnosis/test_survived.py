@@ -148,3 +148,12 @@ def test_what_a_server_answers_that_was_started_again_shows_nothing_of_the_one_b
     again = "INFO:     Started server process [140]"
     assert roles(result(tmp_path, *OOM, again, OK, OK)) == ["root"]
     assert roles(result(tmp_path, *OOM, OK, OK)) == ["bystander"]
+
+
+def test_a_caught_error_needs_one_later_step_and_no_value(tmp_path: Path) -> None:
+    calm = [
+        STAMPED.format(0, "WARNING") + OOM[-1],
+        STAMPED.format(0, "WARNING") + "retrying with smaller batch",
+    ]
+    assert roles(result(tmp_path, *calm, STAMPED.format(1, "INFO") + "step 2")) == ["bystander"]
+    assert roles(result(tmp_path, *calm)) == ["root"]
