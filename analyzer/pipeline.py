@@ -10,14 +10,13 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from analyzer.diagnosis.asked import with_asked_window
-from analyzer.diagnosis.collectives import with_sizes
-from analyzer.diagnosis.diagnose import diagnose
-from analyzer.diagnosis.knowledge import Knowledge
+from analyzer.advice.advise import advise
 from analyzer.errors import UsageError
+from analyzer.incident.decide import decide
 from analyzer.ingest.load import OPS_SCHEMA, Loaded, load
 from analyzer.ingest.source import BinaryFormat, open_sources
 from analyzer.ir import IrTypes, read_ir
+from analyzer.knowledge import Knowledge
 from analyzer.model import (
     Advice,
     CollectiveState,
@@ -33,6 +32,9 @@ from analyzer.result import build_result, modes_of
 from analyzer.schema import Result
 from analyzer.timeline.build import Timeline, build_timeline
 from analyzer.timeline.launches import with_launches
+from analyzer.verdict.chosen_window import with_asked_window
+from analyzer.verdict.collectives import with_sizes
+from analyzer.verdict.diagnose import diagnose
 from analyzer.witness import witnesses
 
 
@@ -111,7 +113,11 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
             tell("diagnosis")
             types = read_ir(options.ir)
             known = _knowledge(loaded, readings, timeline, types, options)
-            result = build_result(loaded, readings, timeline, with_asked_window(diagnose(known), known))
+            incident = decide(known)
+            found = diagnose(incident)
+            steps = advise(incident, found)
+            found = with_asked_window(found, known)
+            result = build_result(loaded, readings, timeline, found, steps)
             yield Analysis(
                 result=result,
                 timeline=timeline,

@@ -7,8 +7,8 @@ import polars as pl
 
 from analyzer import __version__
 from analyzer.accounting import account
-from analyzer.diagnosis.knowledge import Diagnosis
 from analyzer.ingest.load import Loaded
+from analyzer.knowledge import Diagnosis
 from analyzer.model import FaultRecord, ModeRecord, ScheduledRequest
 from analyzer.readings import Readings
 from analyzer.schema import (
@@ -18,6 +18,7 @@ from analyzer.schema import (
     InputInfo,
     Modes,
     NanCoverage,
+    NextStep,
     OpTotal,
     ProcessInfo,
     Result,
@@ -60,7 +61,7 @@ def modes_of(readings: Readings, timeline: Timeline) -> Modes:
 
 
 def build_result(
-    loaded: list[Loaded], readings: Readings, timeline: Timeline, diagnosis: Diagnosis
+    loaded: list[Loaded], readings: Readings, timeline: Timeline, diagnosis: Diagnosis, steps: list[NextStep]
 ) -> Result:
     """The published result of one analysis."""
     impact = _impact(readings)
@@ -78,7 +79,7 @@ def build_result(
         suspects=diagnosis.suspects,
         conclusion=diagnosis.conclusion,
         timeline=_timeline_info(timeline, modes),
-        next_steps=diagnosis.next_steps,
+        next_steps=steps,
         replay=None,
         losses=readings.losses,
         losses_omitted=readings.losses_omitted,

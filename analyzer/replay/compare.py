@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from analyzer.replay.observe import root_fault
 from analyzer.replay.report import BlamedOp, Comparison
 from analyzer.schema import FaultKind, Result, SourceFrame, Suspect
-from analyzer.suspects.families import UNKNOWN, families
+from analyzer.tables.families import UNKNOWN, families
 
 _NAMESPACES = ("aten::", "mo.", "custom__", "prim::")
 _GATHERS = {"embedding": "index"}  # an embedding is a gather of rows, and runs the same kernels

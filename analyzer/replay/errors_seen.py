@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from analyzer.faults.codes import by_name, by_text
 from analyzer.schema import FaultKind
+from analyzer.tables.codes import by_name, by_text
 
 _DEVICE_MARKS = (
     "CUDA error",

@@ -12,7 +12,7 @@ from math import prod
 
 from analyzer.model import FaultRecord, OpFacts
 from analyzer.schema import Reason, Value
-from analyzer.suspects.families import CUSTOM, families
+from analyzer.tables.families import CUSTOM, families
 
 ADDRESS_KINDS = frozenset(
     {

@@ -7,7 +7,7 @@ from math import prod
 
 from analyzer.model import KernelState, OpFacts
 from analyzer.schema import SourceFrame, Value
-from analyzer.suspects.families import families
+from analyzer.tables.families import families
 
 _CUSTOM_PACKAGE = "mojo_pkg_"  # kernels of a custom-op package (observed.md 24)
 _CUSTOM_OP = "custom__"

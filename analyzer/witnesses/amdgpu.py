@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from analyzer.faults.xids import GPU_RESET, RING_TIMEOUT
 from analyzer.model import FaultRecord
 from analyzer.schema import FaultKind
+from analyzer.tables.xids import GPU_RESET, RING_TIMEOUT
 from analyzer.witness import Fetch
 from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault, read_line
 

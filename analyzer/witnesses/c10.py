@@ -7,9 +7,6 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import CODES, ErrorCode, by_name, by_text, vendor_of
-from analyzer.faults.known_text import by_text_start
-from analyzer.faults.report_sites import WAIT
 from analyzer.grammar import GrammarError
 from analyzer.model import FaultRecord, FaultSite, ModeRecord, Reading, Record
 from analyzer.parse.c10_text import (
@@ -27,6 +24,9 @@ from analyzer.parse.c10_text import (
     split_place,
 )
 from analyzer.parse.explained import goes_on, is_explained
+from analyzer.tables.codes import CODES, ErrorCode, by_name, by_text, vendor_of
+from analyzer.tables.known_text import by_text_start
+from analyzer.tables.report_sites import WAIT
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Told
 from analyzer.witnesses.host_error import Around, fault_of, gates_of_others, read_host_errors

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import by_exception
 from analyzer.grammar import parse, token_text
 from analyzer.model import FaultRecord, KernelState, ModeRecord, Reading
+from analyzer.tables.codes import by_exception
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses, Told, by_process, read_distinct
 

@@ -7,10 +7,10 @@ from functools import lru_cache
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import by_gdb_text
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, KernelState, Line, Reading
 from analyzer.schema import SourceFrame
+from analyzer.tables.codes import by_gdb_text
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses, Told, by_process, read_distinct
 

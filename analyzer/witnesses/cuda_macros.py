@@ -11,9 +11,9 @@ from collections.abc import Callable
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import ErrorCode, by_text, vendor_of
 from analyzer.model import FaultRecord, FaultSite, Reading
 from analyzer.schema import FaultKind, SourceFrame
+from analyzer.tables.codes import ErrorCode, by_text, vendor_of
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.calls import site_of_call
 from analyzer.witnesses.distinct import Losses

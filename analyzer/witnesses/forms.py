@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import CODES, ErrorCode, by_code, by_name, vendor_of
-from analyzer.faults.known_text import by_text_start
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, FaultSite, Line
 from analyzer.parse.source_stack import Traceback, innermost_user, traceback_before
 from analyzer.schema import FaultKind, SourceFrame
+from analyzer.tables.codes import CODES, ErrorCode, by_code, by_name, vendor_of
+from analyzer.tables.known_text import by_text_start
 from analyzer.witness import Fetch
 from analyzer.witnesses.distinct import Losses
 

@@ -11,10 +11,10 @@ import re
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import ErrorCode
 from analyzer.model import FaultRecord, FaultSite, Line, Reading
 from analyzer.parse.c10_text import split_place
 from analyzer.schema import FaultKind
+from analyzer.tables.codes import ErrorCode
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.calls import site_of_call
 from analyzer.witnesses.distinct import Losses

@@ -15,7 +15,6 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 import polars as pl
 
-from analyzer.faults.report_sites import compile_phase, is_sync_point
 from analyzer.model import FaultRecord, Line, Reading, Record
 from analyzer.parse.source_stack import (
     HEADER,
@@ -26,6 +25,7 @@ from analyzer.parse.source_stack import (
     traceback_before,
 )
 from analyzer.schema import SourceFrame
+from analyzer.tables.report_sites import compile_phase, is_sync_point
 from analyzer.witness import Fetch, witnesses
 from analyzer.witnesses.distinct import Losses, Told, by_process, read_distinct
 

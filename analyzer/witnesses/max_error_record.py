@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from analyzer.faults.codes import ErrorCode, by_name, by_text, vendor_of
 from analyzer.model import FaultRecord, FaultSite
 from analyzer.parse.fusion_tree import tensors
 from analyzer.parse.max_error_block import Block
@@ -12,6 +11,7 @@ from analyzer.parse.max_error_text import ErrorText
 from analyzer.parse.source_stack import Traceback, innermost_user
 from analyzer.parse.tensor_type import parse_type
 from analyzer.schema import FaultKind
+from analyzer.tables.codes import ErrorCode, by_name, by_text, vendor_of
 from analyzer.witnesses.distinct import Told
 
 _VENDORS = {"CUDA": "nvidia", "HIP": "amd"}

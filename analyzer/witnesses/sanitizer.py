@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import ErrorCode
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, FaultSite, KernelState, Reading, Record
 from analyzer.schema import FaultKind
+from analyzer.tables.codes import ErrorCode
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
 from analyzer.witnesses.forms import Fields, error_code

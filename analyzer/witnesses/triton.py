@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import ErrorCode, by_code, by_text
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, FaultSite, Reading, Record
 from analyzer.schema import FaultKind, SourceFrame
+from analyzer.tables.codes import ErrorCode, by_code, by_text
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Told
 from analyzer.witnesses.host_error import Around, begins_error, fault_of, read_host_errors

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.faults.xids import GPU_LOST, Xid, bus_of, by_name, by_number, kind_of, previous_xid
 from analyzer.model import Advice, FaultRecord, Reading
 from analyzer.schema import FaultKind
+from analyzer.tables.xids import GPU_LOST, Xid, bus_of, by_name, by_number, kind_of, previous_xid
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.amdgpu import AMD_FORMS, AMD_GATES, read_amd
 from analyzer.witnesses.distinct import Losses

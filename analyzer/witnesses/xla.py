@@ -8,10 +8,10 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
-from analyzer.faults.codes import ErrorCode, by_code
-from analyzer.faults.known_text import by_text_start
 from analyzer.model import FaultRecord, FaultSite, Reading
 from analyzer.schema import FaultKind
+from analyzer.tables.codes import ErrorCode, by_code
+from analyzer.tables.known_text import by_text_start
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
 from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault, error_code, read_forms, with_traceback

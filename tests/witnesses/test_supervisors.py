@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from analyzer.advice.host_steps import host_steps
 from analyzer.model import FaultRecord, Reading
-from analyzer.suspects.host_steps import host_steps
 from analyzer.witnesses.supervisors import WITNESS
 from tests.witnesses.conftest import Reader
 

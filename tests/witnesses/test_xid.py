@@ -7,9 +7,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from analyzer.faults.xids import XIDS, by_name, by_number, kind_of
 from analyzer.grammar import parse
 from analyzer.model import Advice, FaultRecord
+from analyzer.tables.xids import XIDS, by_name, by_number, kind_of
 from analyzer.witnesses.xid import WITNESS
 from tests.witnesses.conftest import MemoryLog, Reader
 

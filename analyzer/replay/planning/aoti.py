@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from analyzer.diagnosis.kernel_log import ProcessKernels, kernels_of
 from analyzer.model import KernelLaunch, PrintedTensor
 from analyzer.parse.printed_tensor import is_integer
 from analyzer.pipeline import Analysis
@@ -18,7 +17,8 @@ from analyzer.replay.planning.captures import SavedTensor
 from analyzer.replay.planning.inductor import Named, find_call
 from analyzer.replay.planning.saved_files import read_saved
 from analyzer.replay.planning.window import LoggedOp
-from analyzer.suspects.tensor_evidence import is_buffer
+from analyzer.values.bad_values import is_buffer
+from analyzer.values.launches import ProcessKernels, kernels_of
 
 _SAVED = "Saved tensor to "
 _PREFIX = {"before": "before_launch_", "after": "after_launch_"}

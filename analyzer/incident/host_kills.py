@@ -1,0 +1,158 @@
+"""Whose process the kernel killed for memory, and whether a program failed of it (formats.md 3.4, 3.21).
+
+A host that runs out of memory kills what is largest: a browser, a build, the model server. The kernel's log
+has them all, so a kill explains the failure of a program only by something that both sides tell: the pid, the
+name of the process, a SIGKILL of the program at that time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from analyzer.incident.driver_links import Links, names_program, pid_of
+from analyzer.model import FaultRecord
+from analyzer.schema import Role, Value
+from analyzer.traits import is_victim
+
+KILL = "SIGKILL"
+_NEAR_LINES = 50  # where there is no clock
+_AFTER_LINES = 8  # a shell tells the signal of its job before the kernel's log is written out
+_UNEXPLAINED = "python_traceback"
+_VICTIM = re.compile(
+    r"Kill(?:ed)? process (?P<pid1>[0-9]+) \((?P<name1>[^)\n]+)\)"
+    r"|task=(?P<name2>[^\n]*?),pid=(?P<pid2>[0-9]+)"
+)
+# Told by others than the kernel: Kubernetes' node events, earlyoom.
+_TOLD = re.compile(
+    r"victim process: (?P<name1>[^\s,]+), pid: (?P<pid1>[0-9]+)"
+    r"|sending SIGKILL to process (?P<pid2>[0-9]+) (?:uid [0-9]+ )?\"(?P<name2>[^\"\n]+)\""
+)
+# What model servers and their workers are called; the kernel cuts names to 15 characters.
+_SERVERS = re.compile(
+    r"(?i)python|pt_|vllm|enginecor|sglang|ray::|llama|ollama|trtllm|triton|mojo|max(?:$|-|_)|modular"
+    r"|text-generation|text-embedding|tgi|torchrun|mpirun|lmdeploy|mlc|uvicorn|gunicorn|koboldcpp|localai"
+)
+
+
+class Victim(Value):
+    """A process that was killed for memory."""
+
+    pid: int
+    name: str
+
+    @property
+    def words(self) -> str:
+        """``node (pid 4711)``."""
+        return f"{self.name} (pid {self.pid})"
+
+
+def victim_of(record: FaultRecord) -> Victim | None:
+    """Whom a text says to have been killed for memory; null = it names nobody."""
+    return _victim_in(record.text) if record.kind == "out_of_memory" else None
+
+
+@lru_cache(maxsize=4096)
+def _victim_in(text: str) -> Victim | None:
+    found = _VICTIM.search(text) or _TOLD.search(text)
+    if found is None:
+        return None
+    pid, name = found["pid1"] or found["pid2"], found["name1"] or found["name2"]
+    return Victim(pid=int(pid), name=name.strip())
+
+
+def is_host_kill(record: FaultRecord) -> bool:
+    """A message of the kernel about a kill for memory; others who tell one count where it is of no server."""
+    victim = victim_of(record)
+    if victim is None:
+        return False
+    return _VICTIM.search(record.text) is not None or not _SERVERS.match(victim.name)
+
+
+class Program(Value):
+    """What a log tells of the processes that it is of: their pids and their tags."""
+
+    pids: frozenset[int]
+    processes: tuple[str, ...]
+
+    def has(self, victim: Victim) -> bool:
+        """Whether a process of the log was killed: by its pid, or by the name of a server or of a tag."""
+        if victim.pid in self.pids or _SERVERS.match(victim.name):
+            return True
+        return any(names_program(victim.name, process) for process in self.processes)
+
+
+def program_of(records: Sequence[FaultRecord]) -> Program:
+    """The processes that tell the faults of a log; what the kernel says is of none."""
+    own = [one for one in records if one.site != "kernel_log" and not is_host_kill(one)]
+    pids = {pid for one in own for pid in (one.pid, pid_of(one.process)) if pid is not None}
+    processes = tuple(dict.fromkeys(one.process for one in own if one.process))
+    return Program(pids=frozenset(pids), processes=processes)
+
+
+def explains_end(kill: FaultRecord, root: FaultRecord, program: Program) -> bool:
+    """Whether a program failed because the kernel killed a process of it.
+
+    What names a cause of its own (a CUDA error, a failed allocation) failed of that, unless a process with a
+    pid of this log was killed before. Who only lost somebody, or was killed, failed of the kill.
+    """
+    links = Links([root], root)
+    victim = victim_of(kill)
+    if victim is None or links.is_apart(kill) or links.is_long_after(kill):
+        return False
+    if not _tells_no_cause(root):
+        return victim.pid in program.pids and victim.pid != root.pid and _is_before(kill, root)
+    return program.has(victim) or (_was_killed(root) and _is_near(kill, root, links))
+
+
+def first_of_kills(records: Sequence[FaultRecord], kills: Sequence[int]) -> int | None:
+    """The root where no program tells of a fault: the first kill of a process of the program."""
+    program = program_of(records)
+    victims = [(index, victim_of(records[index])) for index in kills]
+    return next((index for index, victim in victims if victim is not None and program.has(victim)), None)
+
+
+def role_of_kill(kill: FaultRecord, root: FaultRecord | None, program: Program) -> tuple[Role, str]:
+    """The role of a kill that is not the root, and why."""
+    victim = victim_of(kill)
+    who = victim.words if victim else "a process"
+    if root is not None and victim is not None:
+        if victim.pid in {root.pid, pid_of(root.process)}:
+            return "cascade", f"the process of line {root.line} was killed then"
+        links = Links([root], root)
+        both = is_host_kill(root) and program.has(victim)
+        if both and (links.is_at_once(kill) or _are_close_lines(kill, root)):
+            return "cascade", f"memory was still short after the kill at line {root.line}"
+    return "bystander", f"the kernel killed {who} for memory: nothing links it with this program"
+
+
+def why_killed(kill: FaultRecord) -> str:
+    """Why what a program tells is a consequence of a kill."""
+    victim = victim_of(kill)
+    who = victim.words if victim else "a process of it"
+    return f"the kernel killed {who} for memory (line {kill.line})"
+
+
+def _was_killed(root: FaultRecord) -> bool:
+    return root.name == KILL or (root.relayed and root.kind == "out_of_memory")
+
+
+def _tells_no_cause(root: FaultRecord) -> bool:
+    """A kill, the loss of somebody, an exception that no witness knows."""
+    return root.relayed or root.name == KILL or is_victim(root) or root.witness == _UNEXPLAINED
+
+
+def _is_before(kill: FaultRecord, root: FaultRecord) -> bool:
+    if None not in {kill.time_ns, root.time_ns} and kill.clock == root.clock and kill.clock is not None:
+        return (kill.time_ns or 0) <= (root.time_ns or 0)
+    return kill.source == root.source and kill.line < root.line
+
+
+def _is_near(kill: FaultRecord, root: FaultRecord, links: Links) -> bool:
+    return links.is_at_once(kill) or (kill.time_ns is None and _are_close_lines(kill, root))
+
+
+def _are_close_lines(kill: FaultRecord, root: FaultRecord) -> bool:
+    same = kill.source == root.source and (kill.time_ns is None or root.time_ns is None)
+    return same and -_AFTER_LINES <= root.line - kill.line <= _NEAR_LINES

@@ -1,0 +1,140 @@
+"""Faults that must be joined to launches: device-side witnesses, and late reports with an op log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from analyzer.knowledge import Finding, Knowledge, Row
+from analyzer.model import FaultRecord, KernelState
+from analyzer.schema import Reason, Suspect
+from analyzer.suspects.join import Join, join_kernel
+from analyzer.suspects.producers import is_by_hand, writers_of
+from analyzer.suspects.rank import named, rank
+from analyzer.verdict import conclude
+from analyzer.verdict.exact import facts_of_fault
+from analyzer.verdict.several import named_together, one_of_names
+from analyzer.window.opened import OpenWindow, open_window
+
+
+def device_witness(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Finding:
+    """A core dump or a debugger names the faulting kernel: join it to the launches in flight."""
+    assert fault.state is not None
+    if together := named_together(known, fault):
+        return one_of_names(known, fault, together, ops)
+    kernel = fault.state.kernel
+    if ops.is_empty():
+        facts = facts_of_fault(msgspec.structs.replace(fault, kernel=kernel))
+        frames = [
+            frame for frame in (fault.state.frame, fault.python) if frame
+        ]  # in the kernel, and its launch
+        if frames:
+            facts = msgspec.structs.replace(facts, source=tuple(frames))
+        reason = Reason(
+            evidence="device_witness", text=f"{fault.witness} saw it fault", weight=8.0, lines=[fault.line]
+        )
+        suspect = named(facts, [reason])
+        why = f"{fault.witness} saw the fault in this kernel (line {fault.line})"
+        return Finding(conclusion=conclude.proven(fault, suspect, why), suspects=[suspect])
+    opened = open_window(known, fault, ops, None)
+    joined = join_kernel(_best_state(known, fault), opened.facts, known.packages)
+    if not joined.ops:
+        return device_witness(known, fault, ops.clear())
+    return _joined(fault, joined, opened)
+
+
+def _best_state(known: Knowledge, fault: FaultRecord) -> KernelState:
+    """The fullest state of the faulting kernel: cuda-gdb knows the grid, the core-dump lines do not."""
+    assert fault.state is not None
+    same = [r.state for r in known.records if r.state and r.state.kernel == fault.state.kernel]
+    return next((state for state in same if state.grid), fault.state)
+
+
+def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow) -> Finding:
+    """The launches that the faulting kernel can be. Of one name: the op is proven; of several: ranked."""
+    reason = Reason(evidence="device_witness", text=joined.how, weight=8.0, lines=[fault.line])
+    why = f"{fault.witness} saw the fault (line {fault.line}); {joined.how}"
+    messenger = _messenger(fault, joined, opened, why)
+    if messenger is not None:
+        return messenger
+    if len(joined.ops) == 1:
+        suspects = [named(joined.ops[0], [reason])]
+        conclusion = conclude.proven(fault, suspects[0], why)
+    else:
+        suspects = [
+            msgspec.structs.replace(one, reasons=[reason, *one.reasons])
+            for one in rank(joined.ops, fault, launches_before=0)
+        ]
+        several = len({op.ref.name for op in joined.ops}) > 1
+        conclusion = (
+            conclude.one_of(fault, suspects, why)
+            if several
+            else conclude.proven_name(fault, suspects[0], why)
+        )
+        text = f"the kernel is proven; which of {len(suspects)} launches in the window it was is not known"
+        conclusion = msgspec.structs.replace(conclusion, notes=[text])
+    return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+
+
+def _messenger(fault: FaultRecord, joined: Join, opened: OpenWindow, why: str) -> Finding | None:
+    """The faulting kernel is known, and another one that somebody wrote made the integers that it reads.
+
+    Which of the two is wrong is not proven: a core dump names the messenger too (observed.md 25). Both are
+    ranked, the maker first.
+    """
+    if len({op.ref.name for op in joined.ops}) != 1:
+        return None
+    met = joined.ops[-1]
+    ids = {writer.id for writer in writers_of(met)}
+    makers = [op for op in opened.facts if op.ref.id in ids and op.run == met.run and is_by_hand(op)]
+    makers = [op for op in makers if op.launch_line < met.launch_line]
+    if not makers:
+        return None
+    suspects = rank([*makers, met], fault, launches_before=0)
+    if suspects[0].op == met.ref:
+        return None
+    conclusion = conclude.messenger(fault, suspects, met.ref, why)
+    return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+
+
+def late_report(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reported: Row | None) -> Finding:
+    """A late report with an op log: rank the window."""
+    opened = open_window(known, fault, ops, reported)
+    if opened.window is None:
+        why = "no launch stands before the report"
+        return Finding(conclusion=conclude.undecided(fault, why), cleared=opened.cleared)
+    earlier = pl.col("launch_line") <= opened.span.begin_line
+    before = ops.filter(earlier & (pl.col("run") == opened.facts[-1].run)).height
+    suspects = rank(opened.facts, fault, before)
+    nothing = _tells_nothing(suspects, opened)
+    if nothing is not None:
+        conclusion = conclude.undecided(fault, nothing)
+        return Finding(conclusion=conclusion, window=opened.window, cleared=opened.cleared)
+    notes = _doubts(known, ops, opened)
+    conclusion = conclude.by_share(fault, suspects, opened.window, "ranked" if notes else None)
+    conclusion = msgspec.structs.replace(conclusion, notes=notes)
+    return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+
+
+def _tells_nothing(suspects: Sequence[Suspect], opened: OpenWindow) -> str | None:
+    """Why the window accuses nobody: all alike, or nothing but innocent-looking ops behind an open border."""
+    if len(suspects) > 1 and suspects[0].weight == suspects[-1].weight:
+        return f"nothing in it tells the {len(suspects)} ops apart that were in flight"
+    if suspects[0].weight <= 0 and not opened.span.proven:
+        return "nothing in it speaks against an op in flight, and earlier launches stay possible"
+    return None
+
+
+def _doubts(known: Knowledge, ops: pl.DataFrame, opened: OpenWindow) -> list[str]:
+    """Why the first suspect is not called likely, whatever its share is."""
+    doubts = []
+    if known.timeline.untagged_writers:
+        doubts.append(conclude.UNTAGGED_WRITERS)
+    first = ops.filter(pl.col("run") == opened.facts[-1].run)["id"][0]
+    if first > 0 and not opened.span.proven:
+        doubts.append(f"the log begins at op id {first}: the launches before it can be guilty too")
+    if opened.span.begin.proof == "value_line":
+        doubts.append("the window begins at a line that looks like a value of the device, which is inferred")
+    return doubts

@@ -1,0 +1,158 @@
+"""From timeline and fault records to window, suspects and conclusion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from analyzer.incident.cut_names import ends_inside
+from analyzer.incident.decide import Incident
+from analyzer.incident.roles import RoleDecision, is_sticky
+from analyzer.knowledge import Diagnosis, Finding, Knowledge, Row, process_ops, reported_op
+from analyzer.model import FaultRecord, TrustDecision
+from analyzer.schema import Fault, ReportedAt
+from analyzer.traits import is_death
+from analyzer.verdict import conclude
+from analyzer.verdict.device_witness import device_witness, late_report
+from analyzer.verdict.driver_notes import with_cleanup
+from analyzer.verdict.exact import exact_report, names_a_launch, nan_check, op_that_raised
+from analyzer.verdict.load import KILL, with_load
+from analyzer.verdict.no_root import with_stopped, with_survived
+from analyzer.verdict.notes import with_notes
+from analyzer.verdict.printed_values import printed_fault
+from analyzer.verdict.read_back import serialised
+from analyzer.verdict.several import with_other_asserts
+from analyzer.verdict.tool_reports import with_advised
+
+
+def diagnose(incident: Incident) -> Diagnosis:
+    """What can be said about the root fault of an incident, and the faults as the result shows them."""
+    known, root, trusts = incident.known, incident.root, list(incident.trusts)
+    if root is None:
+        clean = conclude.no_fault(known.modes, known.timeline.ops.height)
+        clean = with_survived(clean, known.records, incident.assigned, incident.roles)
+        clean = with_stopped(with_advised(clean, known.records), incident.roles)
+        finding, reported = Finding(conclusion=with_cleanup(clean, known.records)), None
+    else:
+        trusts[root], finding, reported = _of_root(known, known.records[root], trusts[root])
+        finding = _with_notes_of(finding, incident.notes)
+    faults = [
+        _fault(known, record, role, trust, reported if index == root else None)
+        for index, (record, role, trust) in enumerate(zip(known.records, incident.roles, trusts, strict=True))
+    ]
+    return Diagnosis(
+        faults=faults,
+        conclusion=finding.conclusion,
+        window=finding.window,
+        cleared=finding.cleared,
+        suspects=finding.suspects,
+    )
+
+
+def _with_notes_of(finding: Finding, earlier: Sequence[str]) -> Finding:
+    """The finding with what is said of earlier crashes in the log."""
+    if not earlier:
+        return finding
+    notes = [*finding.conclusion.notes, *earlier]
+    conclusion = msgspec.structs.replace(finding.conclusion, notes=notes)
+    return msgspec.structs.replace(finding, conclusion=conclusion)
+
+
+def _of_root(
+    known: Knowledge, fault: FaultRecord, trust: TrustDecision
+) -> tuple[TrustDecision, Finding, Row | None]:
+    """What can be said about the root fault: its trust, the finding, the op that its report names."""
+    trust = serialised(known, fault, trust)
+    ops = process_ops(known, fault)
+    reported = reported_op(ops, fault)
+    if (why := _cut_off(known, fault)) is not None:
+        trust = TrustDecision(trust="late", reason="the input ends inside this text: the rest is not known")
+        return trust, Finding(conclusion=conclude.undecided(fault, why)), reported
+    finding = _infer(known, fault, trust, ops, reported)
+    conclusion = with_other_asserts(with_notes(finding.conclusion, known, fault), known, fault)
+    conclusion = with_load(conclusion, known, fault)
+    return trust, msgspec.structs.replace(finding, conclusion=conclusion), reported
+
+
+def _cut_off(known: Knowledge, fault: FaultRecord) -> str | None:
+    """Why a text that the end of its input cuts names nobody; null = it is whole."""
+    if known.readers[fault.source].is_cut(fault.line):
+        return f"the input ends in the middle of line {fault.line}, inside the text of the fault"
+    if ends_inside(known, fault):
+        last = known.readers[fault.source].total_lines
+        return f"the input ends in the middle of line {last}, inside the report that names the kernel"
+    return None
+
+
+def _infer(
+    known: Knowledge, fault: FaultRecord, trust: TrustDecision, ops: pl.DataFrame, reported: Row | None
+) -> Finding:
+    """One case for each way in which a fault can be told (design.md rules 2 and 7)."""
+    if (printed := printed_fault(known, fault, ops)) is not None:
+        return printed
+    if fault.kind == "nan":
+        return nan_check(known, fault, ops, reported)
+    if fault.site == "device" and fault.state is not None:
+        return device_witness(known, fault, ops)
+    if trust.trust == "exact":
+        if fault.site == "host" and (raised := op_that_raised(known, fault, ops)) is not None:
+            return exact_report(known, fault, trust, ops, raised)
+        if not names_a_launch(fault):
+            return Finding(conclusion=conclude.proven(fault, None, trust.reason))
+        return exact_report(known, fault, trust, ops, reported)
+    if ops.is_empty():
+        return Finding(conclusion=conclude.undecided(fault, _why_undecided(known, fault)))
+    return late_report(known, fault, ops, reported)
+
+
+def _why_undecided(known: Knowledge, fault: FaultRecord) -> str:
+    if fault.site == "kernel_log":
+        return "the kernel log names GPU and process, but no kernel"
+    if fault.met:
+        return f"its printer ({fault.witness}) only looks at the device, or waits for others"
+    if is_death(fault) and fault.name == KILL:
+        return "SIGKILL is sent from outside: by the kernel for memory, a supervisor, a person"
+    if fault.relayed:
+        return f"{fault.witness} only says that something failed, not what"
+    if known.timeline.ops.height:
+        return "several processes have op records and the fault carries no tag of one of them"
+    return "the report came late and the log has no op records"
+
+
+def _fault(
+    known: Knowledge, record: FaultRecord, role: RoleDecision, trust: TrustDecision, reported: Row | None
+) -> Fault:
+    site = f"{record.location.file}:{record.location.line}" if record.location else None
+    return Fault(
+        line=record.line,
+        last_line=record.last_line,
+        input=record.source,
+        process=record.process,
+        text=record.text,
+        witness=record.witness,
+        kind=record.kind,
+        role=role.role,
+        trust=trust.trust,
+        code=record.code,
+        name=record.name,
+        vendor=record.vendor,
+        sticky=is_sticky(record),
+        device=record.device,
+        rank=record.rank,
+        time_ns=record.time_ns if record.clock != "boot" else None,
+        byte_offset=known.readers[record.source].offset(record.line),
+        count=record.count,
+        kernel=record.state.kernel if record.state else None,
+        reported_at=ReportedAt(
+            kernel=record.kernel,
+            entry_point=record.entry_point,
+            op_id=int(str(reported["id"])) if reported else None,
+            op_line=int(str(reported["launch_line"])) if reported else None,
+            site=site,
+            python=record.python,
+        ),
+        role_reason=role.reason,
+        trust_reason=trust.reason,
+    )
