@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from analyzer.advice.torch_steps import COMMAND
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep, Suspect
-from analyzer.suspects.evidence import ADDRESS_KINDS
+from analyzer.tables.kinds import ACCESS
 
 PRINTER = "AOT_INDUCTOR_DEBUG_INTERMEDIATE_VALUE_PRINTER"
 FILTER = "AOT_INDUCTOR_FILTERED_KERNELS_TO_PRINT"
@@ -34,7 +34,7 @@ def aoti_steps(fault: FaultRecord, suspects: Sequence[Suspect], level: int | Non
         listed = ",".join(names)
         why = "prints what the suspects are given and leave, and nothing else"
         steps.append(NextStep(command=f'{FILTER}="{listed}" {PRINTER}=2 {COMMAND}', why=f"{why}; {_WHEN}"))
-    if level == _NAMES_ONLY and len(names) != 1 and fault.kind in ADDRESS_KINDS:
+    if level == _NAMES_ONLY and len(names) != 1 and fault.kind in ACCESS:
         why = "names prove nothing while launches are asynchronous; if they block, the last one named is it"
         kept = "stdbuf keeps the last lines, which an abort loses in a pipe or a file"
         command = f"{BLOCKING} {PRINTER}={_NAMES_ONLY} {_LINES} {COMMAND}"

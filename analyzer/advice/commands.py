@@ -12,12 +12,3 @@ BLOCKING = "CUDA_LAUNCH_BLOCKING=1 PYTORCH_NO_CUDA_MEMORY_CACHING=1"
 TORCH_POOL_OFF = "PYTORCH_NO_CUDA_MEMORY_CACHING=1"
 MAX_POOL_OFF = "MODULAR_DEVICE_CONTEXT_MEMORY_MANAGER_SIZE_PERCENT=0"
 KNOWN = frozenset({"proven", "confirmed"})  # the op is known: a run that only names it adds nothing
-ADDRESS_KINDS = frozenset(
-    {
-        "illegal_address",
-        "misaligned_address",
-        "invalid_address_space",
-        "launch_failure",
-        "illegal_instruction",
-    }
-)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from analyzer.advice.commands import ADDRESS_KINDS, COMMAND, COREDUMP_ENV, KNOWN
+from analyzer.advice.commands import COMMAND, COREDUMP_ENV, KNOWN
 from analyzer.model import FaultRecord
 from analyzer.schema import Confidence, NextStep
+from analyzer.tables.kinds import ACCESS, HARDWARE
 
 WITNESSES = frozenset({"cuda_macros", "ggml", "nccl", "rocm", "trtllm", "xla"})
-_HARDWARE = frozenset({"ecc_error", "device_lost"})
 _HEALTH = "nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE"
 _DRAIN_NODE = "kubectl drain <node>   # or: scontrol update nodename=<node> state=drain reason=NVSwitch"
 _FABRIC = "nvidia-smi nvlink -e; systemctl status nvidia-fabricmanager"
@@ -17,14 +17,14 @@ _AMD = f"AMD_SERIALIZE_KERNEL=3 AMD_SERIALIZE_COPY=3 AMD_LOG_LEVEL=3 {COMMAND}"
 
 def is_hardware(fault: FaultRecord) -> bool:
     """The kernel driver says that the GPU failed: no run of the program adds to it."""
-    return fault.site == "kernel_log" and fault.kind in _HARDWARE and fault.vendor == "nvidia"
+    return fault.site == "kernel_log" and fault.kind in HARDWARE and fault.vendor == "nvidia"
 
 
 def program_steps(fault: FaultRecord, confidence: Confidence) -> list[NextStep]:
     """For a program that is neither MAX nor PyTorch; none for a fault that names its place."""
     if fault.vendor == "amd":
         return _for_amd(confidence)
-    if fault.kind not in {*ADDRESS_KINDS, "library_status"} or confidence in KNOWN:
+    if fault.kind not in {*ACCESS, "library_status"} or confidence in KNOWN:
         return []
     return [
         NextStep(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from analyzer.advice import driver_steps, host_steps, max_steps, torch_steps
-from analyzer.advice.commands import ADDRESS_KINDS, BLOCKING, COMMAND, KNOWN, MAX_POOL_OFF, TORCH_POOL_OFF
+from analyzer.advice.commands import BLOCKING, COMMAND, KNOWN, MAX_POOL_OFF, TORCH_POOL_OFF
 from analyzer.advice.dump_steps import HIDDEN, dump_step
 from analyzer.advice.graph_steps import capture_steps, eager_command, is_capture
 from analyzer.advice.program import Program, Seen, program_of
 from analyzer.advice.sanitizer_steps import SANITIZER, sanitizer_steps
 from analyzer.model import Advice, FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
+from analyzer.tables.kinds import ACCESS
 
-_ON_DEVICE = ADDRESS_KINDS | {"device_assert", "library_status", "nan", "no_kernel_image"}
+_ON_DEVICE = ACCESS | {"device_assert", "library_status", "nan", "no_kernel_image"}
 _OTHER_PRINTERS = frozenset({"cuda_macros", "nccl"})  # CUDA code of any program, PyTorch's too
 _RECORDED = frozenset({"max", "torch", "vllm", "sglang"})  # targets of `trace-analyze record`
 _NOTHING_SEEN = Seen()
@@ -105,7 +106,7 @@ def _for_device(
 
 def _for_either(fault: FaultRecord, confidence: Confidence, modes: Modes, program: Program) -> list[NextStep]:
     """The log does not show the framework: settings of the one mean nothing to the other."""
-    if fault.kind not in {*ADDRESS_KINDS, "device_assert"}:
+    if fault.kind not in {*ACCESS, "device_assert"}:
         return torch_steps.torch_steps(fault, confidence, modes, program)
     steps = []
     if confidence not in KNOWN or fault.kind == "device_assert":
@@ -124,7 +125,7 @@ def _for_either(fault: FaultRecord, confidence: Confidence, modes: Modes, progra
 
 def _replay(fault: FaultRecord, confidence: Confidence, program: Program) -> list[NextStep]:
     """Our own replay does these runs, watched, and says whether the op is confirmed."""
-    if confidence in {*KNOWN, "none"} or fault.kind not in {*ADDRESS_KINDS, "device_assert"}:
+    if confidence in {*KNOWN, "none"} or fault.kind not in {*ACCESS, "device_assert"}:
         return []
     why = (
         "does these runs for you in child processes, compares them with this log, and says what is confirmed"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from analyzer.advice.commands import ADDRESS_KINDS, BLOCKING, COMMAND, KNOWN, TORCH_POOL_OFF
+from analyzer.advice.commands import BLOCKING, COMMAND, KNOWN, TORCH_POOL_OFF
 from analyzer.advice.dump_steps import HIDDEN, dump_step
 from analyzer.advice.graph_steps import eager_command, replayed_step
 from analyzer.advice.program import Program
 from analyzer.advice.sanitizer_steps import SANITIZER
 from analyzer.model import FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
+from analyzer.tables.kinds import ACCESS
 
 __all__ = ["COMMAND", "torch_steps"]
 
@@ -20,7 +21,7 @@ _MODULES = (
 
 def torch_steps(fault: FaultRecord, confidence: Confidence, modes: Modes, program: Program) -> list[NextStep]:
     """Commands in the order in which they should be tried; none for a kind that needs no further run."""
-    if fault.kind in ADDRESS_KINDS or fault.kind == "library_status":
+    if fault.kind in ACCESS or fault.kind == "library_status":
         return _device_fault(fault, confidence, modes, program)
     if fault.kind == "device_assert":
         return [] if modes.launch_blocking else [_line_of_assert(fault)]

@@ -9,19 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.model import FaultRecord
+from analyzer.tables.kinds import OTHER_CODES
 
 ASSERT, TRAP = 710, 719
 _TOOLS = frozenset({"coredump", "cuda-gdb", "compute-sanitizer"})  # they name a kernel, not an expression
-_OTHER_CODES = frozenset(
-    {
-        "illegal_address",
-        "misaligned_address",
-        "invalid_address_space",
-        "illegal_instruction",
-        "ecc_error",
-        "device_lost",
-    }
-)
 
 
 def is_assert_text(record: FaultRecord) -> bool:
@@ -36,7 +27,7 @@ def explains(text: FaultRecord, report: FaultRecord) -> bool:
     with ``TORCH_USE_CUDA_DSA`` (which knows its GPU) writes the text beside whatever error came.
     """
     own = text.code == ASSERT and text.vendor == "nvidia" and text.device is None
-    return not own or report.kind not in _OTHER_CODES
+    return not own or report.kind not in OTHER_CODES
 
 
 def without_unexplained(records: Sequence[FaultRecord], sticky: Sequence[int]) -> list[int]:
@@ -51,7 +42,7 @@ def without_unexplained(records: Sequence[FaultRecord], sticky: Sequence[int]) -
     for index in sticky:
         record = records[index]
         if not is_assert_text(record):
-            if other is None and record.kind in _OTHER_CODES:
+            if other is None and record.kind in OTHER_CODES:
                 other = index
             kept.append(index)
         elif not asserted and (other is None or explains(record, records[other])):

@@ -25,6 +25,7 @@ from datetime import UTC, datetime, timedelta
 
 from analyzer.model import FaultRecord
 from analyzer.schema import Value
+from analyzer.tables.kinds import HARDWARE, OF_CODE
 from analyzer.tables.xids import bus_of
 
 _SECOND_NS = 1_000_000_000
@@ -36,15 +37,6 @@ _ZONES_S = 14 * 3600 + _SAME_EVENT_S  # the largest difference between two zones
 _CLOSE_S = 60  # where whole hours or the pids differ, what is left has to be short to be a link
 _HOST_PIDS = 10_000  # a container counts its pids from 1 and seldom comes so far
 _NO_DEVICE, _NVLINK = 100, 220
-_OF_CODE = frozenset(  # kinds that say what code did: no answer of a GPU that fails
-    {
-        "illegal_address",
-        "misaligned_address",
-        "invalid_address_space",
-        "illegal_instruction",
-        "device_assert",
-    }
-)
 # Names of interpreters: any program can have them.
 _ANY_PROGRAM = re.compile(r"python[0-9.]*$|pt_|process$|bash$|sh$|rank[0-9]*$")
 _NAME_LENGTH = 4  # a shorter word says nothing
@@ -210,7 +202,7 @@ def are_apart(first: FaultRecord, second: FaultRecord) -> bool:
 
 def says_what_code_did(record: FaultRecord) -> bool:
     """Whether an error is of a kind that accuses code, and is no answer of a GPU that fails."""
-    return record.kind in _OF_CODE
+    return record.kind in OF_CODE
 
 
 def names_program(name: str, process: str) -> bool:
@@ -234,7 +226,7 @@ def _name_of(process: str) -> str:
 
 def _is_of_the_gpu(record: FaultRecord, pid: int | None) -> bool:
     """A message that reaches every program on its GPU."""
-    return pid is None or (record.kind in {"ecc_error", "device_lost"} and record.name != _OF_ONE_PROGRAM)
+    return pid is None or (record.kind in HARDWARE and record.name != _OF_ONE_PROGRAM)
 
 
 def _can_shift(record: FaultRecord, source: int, apart: float) -> bool:

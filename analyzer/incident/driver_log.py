@@ -15,6 +15,7 @@ from analyzer.incident.host_kills import (
 )
 from analyzer.model import FaultRecord
 from analyzer.schema import Role
+from analyzer.tables.kinds import ACCESS, HARDWARE, OF_CODE
 from analyzer.tables.xids import Xid, XidReading, by_name, previous_xid
 from analyzer.traits import is_sticky
 
@@ -26,16 +27,7 @@ _SAME_SECOND_NS = 10**9
 _SAME_LINES = 50  # where there is no clock
 _CONTAINED, _PEER_ACCESS = "Xid 94", "Xid 137"
 _MEMORY = frozenset(f"Xid {number}" for number in (48, 63, 64, 95, 140, 171, 172))
-_FAMILY = frozenset(
-    {
-        "illegal_address",
-        "misaligned_address",
-        "invalid_address_space",
-        "launch_failure",
-        "illegal_instruction",
-        "device_assert",
-    }
-)
+_FAMILY = ACCESS | OF_CODE  # faces of one bug
 
 
 def is_kernel_log(record: FaultRecord) -> bool:
@@ -58,7 +50,7 @@ def reading_of(record: FaultRecord) -> XidReading:
         return row.reading
     if row is not None or record.kind == "unknown":
         return "secondary"
-    return "hardware" if record.kind in {"ecc_error", "device_lost"} else "software"
+    return "hardware" if record.kind in HARDWARE else "software"
 
 
 def _row(record: FaultRecord) -> Xid | None:
@@ -234,7 +226,7 @@ def is_explainable(root: FaultRecord) -> bool:
     A failing GPU shows itself to the program as a late error of some kind (719, 999, 214, 700). What the
     device said of the program's own code stands: it names a kernel, or a condition in it.
     """
-    lost = is_sticky(root) or root.code == _NO_DEVICE or root.kind in {"ecc_error", "device_lost"}
+    lost = is_sticky(root) or root.code == _NO_DEVICE or root.kind in HARDWARE
     return lost and root.site != "device"
 
 

@@ -22,9 +22,9 @@ from analyzer.incident.processes import build_units
 from analyzer.incident.tool_reports import REASON
 from analyzer.model import FaultRecord
 from analyzer.schema import Role, Value
+from analyzer.tables.kinds import CHECKS
 from analyzer.traits import is_death, is_sticky, is_victim
 
-_BEFORE_THE_FAULT = frozenset({"nan", "input_check"})  # a check that fired first explains what follows
 _UNEXPLAINED = "python_traceback"  # an exception that no other witness knows explains nothing but itself
 _TERMINATE = "terminate called"
 _UNTAGGED = "another assert without a tag: whether it is of the process of"
@@ -81,7 +81,7 @@ def root_of_unit(records: Sequence[FaultRecord], indices: Sequence[int]) -> int:
     usable = _prefer(records, indices)
     sticky = without_unexplained(records, [index for index in usable if is_sticky(records[index])])
     sticky = [index for index in sticky if not records[index].met] or sticky
-    checks = [index for index in usable if records[index].kind in _BEFORE_THE_FAULT]
+    checks = [index for index in usable if records[index].kind in CHECKS]
     if checks and (not sticky or checks[0] < sticky[0]):
         return checks[0]
     if sticky:

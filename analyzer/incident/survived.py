@@ -15,6 +15,7 @@ from analyzer.incident.roles import RoleDecision
 from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord
 from analyzer.parse.answers import ANSWERED, is_answer
+from analyzer.tables.kinds import CHECKS
 from analyzer.traits import is_death, is_sticky, is_victim
 
 _REFUSED = (" 500 Internal Server Error", " 503 Service Unavailable")
@@ -129,7 +130,7 @@ def _is_fatal(record: FaultRecord) -> bool:
         or is_kernel_log(record)
         or record.relayed
         or record.site == "device"
-        or record.kind in {"nan", "input_check"}
+        or record.kind in CHECKS
     )
 
 

@@ -5,31 +5,10 @@ from __future__ import annotations
 from analyzer.model import FaultRecord, TrustDecision
 from analyzer.schema import Modes
 from analyzer.tables.codes import by_code
+from analyzer.tables.kinds import AT_CALL, HARDWARE, OF_LAUNCH, PEERS
 from analyzer.traits import is_death
 
-_LAUNCH_TIME_KINDS = frozenset(
-    {
-        "invalid_argument",
-        "invalid_configuration",
-        "no_kernel_image",
-        "too_many_resources",
-        "out_of_memory",
-        "configuration",
-        "input_check",
-        "nan",
-        "kernel_raised",
-        "host_segfault",
-        "host_abort",
-    }
-)
-
-# What only a launch returns, kept by the runtime until somebody asks (cudaGetLastError).
-_OF_A_LAUNCH = frozenset(
-    {"invalid_argument", "invalid_configuration", "no_kernel_image", "too_many_resources"}
-)
 _ENDED_CAPTURE = 901
-_HARDWARE_KINDS = frozenset({"ecc_error", "device_lost"})
-_ELSEWHERE = frozenset({"hang_timeout", "peer_lost"})  # class D of formats.md 1: a consequence
 
 
 def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> TrustDecision:
@@ -54,7 +33,7 @@ def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> Tr
             trust="exact",
             reason="'failed calling ... on device' is printed only by a launch that waits for the kernel",
         )
-    if record.kind in _LAUNCH_TIME_KINDS:
+    if record.kind in AT_CALL:
         return TrustDecision(trust="exact", reason=_why_exact(record))
     if record.site == "host" and record.code is None:
         return TrustDecision(trust="exact", reason=_why_exact(record))
@@ -69,18 +48,18 @@ def _says_elsewhere(record: FaultRecord) -> str | None:
     """The text, or the call that it came from, tells of another failure; null = it does not."""
     if record.code == _ENDED_CAPTURE:
         return "it says itself that an earlier error ended the capture"
-    if record.kind in _ELSEWHERE and record.code is None:
+    if record.kind in PEERS and record.code is None:
         return "it tells that something failed elsewhere, perhaps on another rank"
     if is_death(record) and record.name == "SIGKILL":
         return "somebody killed the process: who and why is not told"
-    if record.site == "sync" and record.kind in _OF_A_LAUNCH:
+    if record.site == "sync" and record.kind in OF_LAUNCH:
         return "a launch that nobody checked returned it: this call only asked"
     return None
 
 
 def _of_kernel_log(record: FaultRecord) -> TrustDecision:
     """The driver knows its GPU and the process, never the kernel (formats.md 3.20)."""
-    if record.kind in _HARDWARE_KINDS:
+    if record.kind in HARDWARE:
         return TrustDecision(trust="exact", reason="the kernel driver says which GPU failed")
     return TrustDecision(trust="late", reason="the kernel log names GPU and process, but no kernel")
 

@@ -13,16 +13,8 @@ from math import prod
 from analyzer.model import FaultRecord, OpFacts
 from analyzer.schema import Reason, Value
 from analyzer.tables.families import CUSTOM, families
+from analyzer.tables.kinds import ACCESS
 
-ADDRESS_KINDS = frozenset(
-    {
-        "illegal_address",
-        "misaligned_address",
-        "invalid_address_space",
-        "launch_failure",
-        "illegal_instruction",
-    }
-)
 WEIGHTS = {
     "address: custom": 2.5,  # formats.md 9: rows 15, 22, 32, 34, 55-60: user or fused custom kernels
     "address: paged_kv": 1.5,
@@ -94,7 +86,7 @@ Rule = Callable[[OpFacts, Context], Iterator[Reason]]
 
 def family_against_kind(op: OpFacts, context: Context) -> Iterator[Reason]:
     """Some families fail in some ways far more often than others."""
-    group = _GROUPS.get(context.fault.kind, "address" if context.fault.kind in ADDRESS_KINDS else None)
+    group = _GROUPS.get(context.fault.kind, "address" if context.fault.kind in ACCESS else None)
     if group is None:
         return
     known = [
@@ -140,7 +132,7 @@ def _times(count: int) -> str:
 
 def index_operand(op: OpFacts, context: Context) -> Iterator[Reason]:
     """An integer operand beside a data operand is a way to leave its extent."""
-    if context.fault.kind not in ADDRESS_KINDS and context.fault.kind != "device_assert":
+    if context.fault.kind not in ACCESS and context.fault.kind != "device_assert":
         return
     inputs = [tensor for tensor in op.tensors if tensor.role == "input" and tensor.shape]
     integer = [tensor for tensor in inputs if tensor.dtype in _INTEGER]
@@ -156,7 +148,7 @@ def index_operand(op: OpFacts, context: Context) -> Iterator[Reason]:
 
 def shape_edges(op: OpFacts, context: Context) -> Iterator[Reason]:
     """Sizes at which index arithmetic or vector loads go wrong."""
-    if context.fault.kind not in ADDRESS_KINDS:
+    if context.fault.kind not in ACCESS:
         return
     for tensor in op.tensors:
         dims = [dim for dim in tensor.shape if dim is not None]

@@ -7,31 +7,8 @@ from collections.abc import Sequence
 from analyzer.model import FaultRecord
 from analyzer.schema import CauseClass, Conclusion, Confidence, Modes, OpRef, SourceFrame, Suspect, Window
 from analyzer.suspects.rank import LIKELY_SHARE
+from analyzer.tables.kinds import BY_NAME
 
-_WORDS = {
-    "illegal_address": "illegal memory access",
-    "misaligned_address": "misaligned memory access",
-    "invalid_address_space": "access to a wrong address space",
-    "launch_failure": "unspecified launch failure",
-    "illegal_instruction": "illegal instruction",
-    "device_assert": "device-side assert",
-    "kernel_raised": "error raised by the op's host code",
-    "nan": "NaN/Inf",
-    "out_of_memory": "out-of-memory error",
-    "configuration": "configuration error",
-    "host_segfault": "host segmentation fault",
-    "host_abort": "host abort",
-    "library_status": "error status of a library",
-    "unknown": "error",
-}
-_CAUSES: dict[str, CauseClass] = {
-    "out_of_memory": "memory",
-    "configuration": "configuration",
-    "no_kernel_image": "configuration",
-    "ecc_error": "hardware",
-    "device_lost": "hardware",
-    "peer_lost": "peer",
-}
 _SENT = frozenset(
     {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"}
 )  # signals that somebody sends: why is not in them
@@ -42,12 +19,12 @@ def cause_class(fault: FaultRecord) -> CauseClass | None:
     """Software unless the kind says otherwise; null for a process that somebody killed."""
     if fault.kind == "host_abort" and fault.name in _SENT:
         return None
-    return _CAUSES.get(fault.kind, "software")
+    return BY_NAME[fault.kind].cause_class
 
 
 def kind_words(kind: str) -> str:
     """The kind as a person says it."""
-    return _WORDS.get(kind, kind.replace("_", " "))
+    return BY_NAME[kind].words
 
 
 def fault_words(fault: FaultRecord) -> str:

@@ -10,10 +10,10 @@ import msgspec
 from analyzer.knowledge import Knowledge
 from analyzer.model import CollectiveState, FaultRecord
 from analyzer.schema import Conclusion
+from analyzer.tables.kinds import PEERS
 from analyzer.verdict.driver_notes import with_kernel_log
 
 _RANKS_SHOWN = 16
-_PEER_KINDS = frozenset({"hang_timeout", "peer_lost"})
 _NO_COLLECTIVE = frozenset({None, "SEND", "RECV", "COALESCED", "UNKNOWN"})  # two ranks differ by nature
 _CHECKER = "_assert_async"
 _PROBABILITIES = "probability tensor contains"
@@ -33,7 +33,7 @@ def with_notes(conclusion: Conclusion, known: Knowledge, root: FaultRecord) -> C
 
 def _of_ranks(states: Sequence[CollectiveState], root: FaultRecord) -> list[str]:
     """Ranks side by side: the one that enqueued least did not come to the collective (formats.md 3.6)."""
-    if root.kind not in _PEER_KINDS or not states:
+    if root.kind not in PEERS or not states:
         return []
     ranks = {rank: _merged(states, rank) for rank in sorted({state.rank for state in states})}
     notes = [f"rank {rank}: {_progress(state)}" for rank, state in list(ranks.items())[:_RANKS_SHOWN]]
