@@ -17,6 +17,7 @@ from analyzer.diagnosis.read_back import PRINTER as NAME
 from analyzer.diagnosis.read_back import of_blocking, of_read_back, unproven
 from analyzer.faults.sticky import is_sticky
 from analyzer.model import FaultRecord
+from analyzer.numbers import integer
 from analyzer.schema import Conclusion, Confidence, OpRef, Reason, Suspect
 from analyzer.suspects import conclude
 from analyzer.suspects.index_evidence import (
@@ -160,7 +161,7 @@ def _bound(text: str) -> int | None:
     _, found, rest = text.partition(_BOUNDS)
     digits = rest.partition(" < ")[2]
     length = len(digits) - len(digits.lstrip("0123456789"))
-    return int(digits[:length]) if found and length else None
+    return integer(digits[:length]) if found else None
 
 
 def _of_flaw(kernels: ProcessKernels, fault: FaultRecord, flaw: Flaw, ops: pl.DataFrame) -> Finding:

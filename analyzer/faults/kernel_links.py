@@ -25,6 +25,7 @@ from datetime import UTC, datetime, timedelta
 
 from analyzer.faults.xids import bus_of
 from analyzer.model import FaultRecord
+from analyzer.numbers import natural
 from analyzer.schema import Value
 
 _SECOND_NS = 1_000_000_000
@@ -197,10 +198,10 @@ class Links:
 def pid_of(process: str) -> int | None:
     """The pid in a process key such as ``python3 pid=763`` or ``python3[763]``; null = it has none."""
     inside = process.rpartition("[")[2].removesuffix("]")
-    if "pid=" not in process and process.endswith("]") and inside.isascii() and inside.isdigit():
-        return int(inside)
+    if "pid=" not in process and process.endswith("]"):
+        return natural(inside)
     number = process.rpartition("pid=")[2].partition(" ")[0].partition("/")[0]
-    return int(number) if "pid=" in process and number.isdigit() else None
+    return natural(number) if "pid=" in process else None
 
 
 def are_apart(first: FaultRecord, second: FaultRecord) -> bool:

@@ -15,6 +15,7 @@ import polars as pl
 from analyzer.faults.codes import ErrorCode
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, FaultSite, KernelState, Reading, Record
+from analyzer.numbers import integer
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
@@ -134,7 +135,7 @@ def _code(head: _Head) -> ErrorCode | None:
 
 
 def _number(head: _Head) -> int | None:
-    return int(head.fields["INT"][0]) if "INT" in head.fields else None
+    return integer(first_of(head.fields, "INT"))
 
 
 def _fault(block: Block, head: _Head, body: Body) -> FaultRecord:
