@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
-from analyzer.ingest.load import Loaded, is_one_process
+from analyzer.ingest.load import Loaded
 from analyzer.model import BLOCKS
 from analyzer.readings import Readings
 from analyzer.schema import Accounting
@@ -15,35 +15,83 @@ from analyzer.schema import Accounting
 def account(loaded: Sequence[Loaded], readings: Readings) -> Accounting:
     """Divide all lines into record heads, record bodies, losses and the ignored rest.
 
-    A line that is several things counts as the first of: op head, parsed, body of a record, unrecognised.
-    What other writers print between the lines of an op's body counts as body, unless it is one of these.
+    A line that is several things counts as the first of: op head, parsed, body of an op, body of another
+    record, unrecognised. What other writers print between the lines of an op's body counts as body, unless it
+    is one of the first two.
     """
-    total = sum(one.total_lines for one in loaded)
-    counts = [_count(one, readings) for one in loaded]
-    parsed, continuation, unrecognised = (sum(column) for column in zip(*counts, strict=True))
+    owned = [_divide(one, readings) for one in loaded]
     return Accounting(
-        total_lines=total,
-        parsed=parsed,
-        continuation=continuation,
-        unrecognised=unrecognised,
-        ignored=total - parsed - continuation - unrecognised,
+        total_lines=sum(one.total for one in owned),
+        parsed=sum(one.parsed for one in owned),
+        continuation=sum(one.continuation for one in owned),
+        unrecognised=sum(one.unrecognised for one in owned),
+        ignored=sum(one.left() for one in owned),
     )
 
 
-def _count(one: Loaded, readings: Readings) -> tuple[int, int, int]:
-    """Parsed, continuation and unrecognised lines of one source."""
+def _divide(one: Loaded, readings: Readings) -> Ledger:
+    """The lines of one source: who comes first has the first claim."""
     source = one.source.index
-    heads = _rising(one.ops["line"])
     blocks = readings.blocks.get(source, pl.DataFrame(schema=BLOCKS))
-    parsed = _without(_series(readings.parsed[source], blocks.filter("head")["line"]), heads)
-    bodies = _Bodies(one.ops)
+    ledger = Ledger(one.total_lines)
+    ledger.parsed += ledger.claim(one.ops["line"])
+    ledger.parsed += ledger.claim(_series(readings.parsed[source], blocks.filter("head")["line"]))
+    ledger.continuation += ledger.claim_bodies(one.ops)
     inner = blocks.filter(~pl.col("head"))["line"]
-    told = _without(_series(readings.continuation[source], inner), heads, parsed)
-    lost = _without(_series(readings.unrecognised[source]), heads, parsed, told)
-    several = not is_one_process(one.ops)  # the body of a process ends before its own next head
-    body_lines = bodies.total - bodies.count(parsed) - (bodies.count(heads) if several else 0)
-    outside = told.len() - bodies.count(told)
-    return heads.len() + parsed.len(), body_lines + outside, lost.len() - bodies.count(lost)
+    ledger.continuation += ledger.claim(_series(readings.continuation[source], inner))
+    ledger.unrecognised += ledger.claim(_series(readings.unrecognised[source]))
+    return ledger
+
+
+class Ledger:
+    """Which lines of a source have an owner. A line has one: later claims get what is left.
+
+    So the counts are those of sets without a line in common, within the lines that there are: no order of
+    claims, no line number behind the end and no overlap makes one of them negative.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.parsed = self.continuation = self.unrecognised = 0
+        self._owned: list[pl.Series] = []
+        self._bodies: _Bodies | None = None
+
+    def left(self) -> int:
+        """How many lines nobody has claimed."""
+        return self.total - self.parsed - self.continuation - self.unrecognised
+
+    def claim(self, lines: pl.Series) -> int:
+        """Give these lines an owner, as far as they exist and have none.
+
+        Args:
+            lines: Line numbers u32, in any order, with repeats.
+
+        Returns:
+            How many it got.
+        """
+        mine = _without(self._existing(_rising(lines)), *self._owned)
+        if self._bodies is not None:
+            mine = mine.filter(~self._bodies.hold(mine))
+        self._owned.append(mine)
+        return mine.len()
+
+    def claim_bodies(self, ops: pl.DataFrame) -> int:
+        """Give the bodies of op records an owner; once, as they are kept as spans.
+
+        Args:
+            ops: ``OPS`` of the source.
+
+        Returns:
+            How many lines it got.
+        """
+        assert self._bodies is None
+        self._bodies = _Bodies(ops, self.total)
+        return self._bodies.total - sum(self._bodies.count(owned) for owned in self._owned)
+
+    def _existing(self, lines: pl.Series) -> pl.Series:
+        """In-order lines from 1 to the last one of the source."""
+        first, end = lines.search_sorted(1), lines.search_sorted(self.total, side="right")
+        return lines.slice(first, end - first)
 
 
 def _rising(lines: pl.Series) -> pl.Series:
@@ -55,7 +103,7 @@ def _rising(lines: pl.Series) -> pl.Series:
 
 def _series(lines: Collection[int], more: pl.Series | None = None) -> pl.Series:
     series = pl.Series(sorted(lines), dtype=pl.UInt32)
-    return series if more is None else pl.concat([series, more.alias("")]).unique().sort()
+    return series if more is None else pl.concat([series, more.alias("")])
 
 
 def _without(lines: pl.Series, *others: pl.Series) -> pl.Series:
@@ -68,20 +116,35 @@ def _without(lines: pl.Series, *others: pl.Series) -> pl.Series:
 
 
 class _Bodies:
-    """The lines behind op heads up to ``body_last``; those of interleaved processes overlap."""
+    """The lines behind op heads up to ``body_last``; those of interleaved processes overlap.
 
-    def __init__(self, ops: pl.DataFrame) -> None:
-        spans = ops.select("line", "body_last").drop_nulls().sort("line")
+    ``total``: how many different lines they are.
+    """
+
+    def __init__(self, ops: pl.DataFrame, last_line: int) -> None:
+        spans = ops.select("line", pl.col("body_last").clip(upper_bound=last_line)).drop_nulls().sort("line")
+        spans = spans.filter(pl.col("body_last") > pl.col("line"))
         self._heads = spans["line"]
         self._reach = spans["body_last"].cum_max()
         before = self._reach.shift(1).fill_null(0)
         begins = before.zip_with(before > self._heads, self._heads)
         self.total = int((self._reach - begins).sum())
 
-    def count(self, lines: pl.Series) -> int:
-        """How many of these lines are in a body."""
+    def hold(self, lines: pl.Series) -> pl.Series:
+        """Whether each of these lines is in a body."""
         if self._heads.is_empty() or lines.is_empty():
-            return 0
+            return pl.repeat(value=False, n=lines.len(), eager=True)
         opened = self._heads.search_sorted(lines, side="left").cast(pl.Int64) - 1
-        reach = self._reach.gather(opened.clip(0))
-        return int(((opened >= 0) & (reach >= lines)).sum())
+        return (opened >= 0) & (self._reach.gather(opened.clip(0)) >= lines)
+
+    def count(self, lines: pl.Series) -> int:
+        """How many of these lines, which are in order, are in a body."""
+        if self._apart(lines):
+            return 0
+        return int(self.hold(lines).sum())
+
+    def _apart(self, lines: pl.Series) -> bool:
+        """The usual log: these are all heads, and each body ends before the next one. Nothing is searched."""
+        if lines.len() != self._heads.len() or not (lines == self._heads).all():
+            return False
+        return bool((self._reach.head(lines.len() - 1) < self._heads.slice(1)).all())

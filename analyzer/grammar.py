@@ -112,13 +112,15 @@ def parse(name: str, text: str, start: str = "start") -> ParseTree:
     Raises:
         GrammarError: The grammar does not read the text, or it nests deeper than ``MAX_DEPTH``.
     """
-    from lark.exceptions import UnexpectedInput
+    from lark.exceptions import LarkError, UnexpectedInput
 
     parser = load(name, start)
     try:
         tree = parser.parse(text)
     except UnexpectedInput as error:
         raise GrammarError(name, text, _position(error, text), _expected(error, parser)) from error
+    except (LarkError, RecursionError) as error:
+        raise GrammarError(name, text, 0, (type(error).__name__,)) from error
     _check_depth(name, text, tree)
     return tree
 
@@ -143,9 +145,20 @@ class Reader(Generic[T]):
         """Read one text.
 
         Raises:
-            GrammarError: The grammar does not read it.
+            GrammarError: The grammar does not read it, or a part of it is refused by the function of its rule
+                (a number that fits nowhere).
         """
-        return self._transformer.transform(parse(self.grammar, text, self._start))
+        from lark.exceptions import VisitError
+
+        tree = parse(self.grammar, text, self._start)
+        try:
+            return self._transformer.transform(tree)
+        except VisitError as error:
+            if isinstance(error.orig_exc, GrammarError):
+                raise error.orig_exc from error
+            if isinstance(error.orig_exc, (ArithmeticError, LookupError, RecursionError, ValueError)):
+                raise GrammarError(self.grammar, text, 0, (f"another form of {error.rule}",)) from error
+            raise
 
     @cached_property
     def _transformer(self) -> Transformer[Token, T]:

@@ -146,7 +146,7 @@ def _timeline_info(timeline: Timeline, modes: Modes) -> TimelineInfo:
     ops = timeline.ops
     basis = timing_basis(ops, sync_mode=modes.device_sync_mode)
     details = ops["detail"].unique().cast(pl.String).drop_nulls()
-    targets = details.str.extract(r"target=([a-z]+:\d+)").drop_nulls()
+    targets = details.str.extract(r"target=([a-z]+:[0-9]+)").drop_nulls()
     steps = ops["step"].drop_nulls()
     totals = _most(ops, basis)
     return TimelineInfo(

@@ -10,8 +10,12 @@ from typing import Protocol
 
 import polars as pl
 
+from analyzer.grammar import GrammarError
 from analyzer.model import Line, Reading
-from analyzer.schema import Value
+from analyzer.schema import Loss, Value
+
+MAX_REFUSED = 20  # lines of a witness and source that are looked for one by one
+_SHOWN_CHARS = 300
 
 
 class Fetch(Protocol):
@@ -56,10 +60,48 @@ class Witness(Value):
     grammar: str | None = None
 
     def run(self, frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading] = ()) -> Reading:
-        """Read the gated lines of one source; ``others``: what the other witnesses read of it."""
-        if self.read_last is not None:
-            return self.read_last(frame, fetch, others)
-        return self.read(frame, fetch)
+        """Read the gated lines of one source; ``others``: what the other witnesses read of it.
+
+        A ``GrammarError`` that a reader lets through costs the line that it comes from, as a ``Loss``, never
+        the analysis. Where ``MAX_REFUSED`` lines were not enough, the rest is lost as well, and counted.
+        """
+        losses: list[Loss] = []
+        left = frame
+        while not left.is_empty():
+            reading, error = self._tried(left, fetch, others)
+            if reading is not None:
+                reading.losses = [*reading.losses, *losses]
+                return reading
+            at = self._refused_at(left, fetch, others)
+            refused = left.slice(at, 1) if len(losses) < MAX_REFUSED else left
+            losses.extend(self._losses(refused, str(error)))
+            left = left.filter(~pl.col("line").is_in(refused["line"].implode()))
+        return Reading(losses=losses)
+
+    def _tried(
+        self, frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading]
+    ) -> tuple[Reading | None, GrammarError | None]:
+        try:
+            if self.read_last is not None:
+                return self.read_last(frame, fetch, others), None
+            return self.read(frame, fetch), None
+        except GrammarError as error:
+            return None, error
+
+    def _refused_at(self, frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading]) -> int:
+        """Row of the first line with which the lines up to it cannot be read; found by halving."""
+        good, bad = 0, frame.height
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            readable = self._tried(frame.head(middle), fetch, others)[0] is not None
+            good, bad = (middle, bad) if readable else (good, middle)
+        return bad - 1
+
+    def _losses(self, refused: pl.DataFrame, why: str) -> list[Loss]:
+        return [
+            Loss(input=source, line=line, witness=self.name, text=text[:_SHOWN_CHARS], why=why)
+            for source, line, text in refused.select("source", "line", "text").iter_rows()
+        ]
 
 
 @cache

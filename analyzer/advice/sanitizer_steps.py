@@ -8,7 +8,7 @@ from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
 
 SANITIZER = "compute-sanitizer"
-_SOURCE_LINE = re.compile(r" in \S+\.\w+:\d+")
+_SOURCE_LINE = re.compile(r" in \S+\.\w+:[0-9]+")
 
 
 def sanitizer_steps(fault: FaultRecord) -> list[NextStep]:

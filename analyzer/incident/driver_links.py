@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from analyzer.model import FaultRecord
+from analyzer.numbers import natural
 from analyzer.schema import Value
 from analyzer.tables.kinds import HARDWARE, OF_CODE
 from analyzer.tables.xids import bus_of
@@ -189,10 +190,10 @@ class Links:
 def pid_of(process: str) -> int | None:
     """The pid in a process key such as ``python3 pid=763`` or ``python3[763]``; null = it has none."""
     inside = process.rpartition("[")[2].removesuffix("]")
-    if "pid=" not in process and process.endswith("]") and inside.isascii() and inside.isdigit():
-        return int(inside)
+    if "pid=" not in process and process.endswith("]"):
+        return natural(inside)
     number = process.rpartition("pid=")[2].partition(" ")[0].partition("/")[0]
-    return int(number) if "pid=" in process and number.isdigit() else None
+    return natural(number) if "pid=" in process else None
 
 
 def are_apart(first: FaultRecord, second: FaultRecord) -> bool:

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from analyzer.incident.driver_links import Links, names_program, pid_of
 from analyzer.model import FaultRecord
+from analyzer.numbers import natural
 from analyzer.schema import Role, Value
 from analyzer.traits import is_victim
 
@@ -58,8 +59,8 @@ def _victim_in(text: str) -> Victim | None:
     found = _VICTIM.search(text) or _TOLD.search(text)
     if found is None:
         return None
-    pid, name = found["pid1"] or found["pid2"], found["name1"] or found["name2"]
-    return Victim(pid=int(pid), name=name.strip())
+    pid, name = natural(found["pid1"] or found["pid2"]), found["name1"] or found["name2"]
+    return None if pid is None else Victim(pid=pid, name=name.strip())
 
 
 def is_host_kill(record: FaultRecord) -> bool:

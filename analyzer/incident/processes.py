@@ -15,6 +15,7 @@ import msgspec
 from analyzer.incident.asserts import TRAP, explains, is_assert_text
 from analyzer.incident.driver_log import is_kernel_log
 from analyzer.model import FaultRecord
+from analyzer.numbers import MAX_RANK, natural
 from analyzer.traits import is_death, is_sticky
 
 Key = tuple[int, str]
@@ -86,7 +87,7 @@ def _rank_in(records: Sequence[FaultRecord], group: Sequence[int]) -> int | None
 def _rank_of(process: str) -> int | None:
     """3 of ``rank3`` (and of ``vllm-1/rank3``)."""
     number = process.rpartition("/")[2].removeprefix("rank")
-    return int(number) if number.isdigit() and process.endswith(f"rank{number}") else None
+    return natural(number, MAX_RANK) if process.endswith(f"rank{number}") else None
 
 
 def _parents(groups: Iterable[Key]) -> dict[Key, list[Key]]:

@@ -250,7 +250,7 @@ def _ops_from_lines(gated: pl.DataFrame) -> pl.DataFrame:
     keep = ["source", "process", "time_ns", "clock", "stream"]
     cut = pieces.with_columns(
         pl.col("raw")
-        .str.extract_groups(r"^\[OP\] (LAUNCH|COMPLETE) (.*?) ?(?:\[id=(\d+)\](.*))?$")
+        .str.extract_groups(r"^\[OP\] (LAUNCH|COMPLETE) (.*?) ?(?:\[id=([0-9]+)\](.*))?$")
         .alias("g")
     ).select(
         *keep,

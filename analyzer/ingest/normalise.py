@@ -32,7 +32,7 @@ _DECODE: dict[str, Callable[[bytes, str, bool], tuple[str, int]]] = {
     "utf-32-be": codecs.utf_32_be_decode,
 }
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-_CRI = re.compile(r"(\d{4}-\d\d-\d\dT\S+ (stdout|stderr) )([PF])(?: |$)")
+_CRI = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T\S+ (stdout|stderr) )([PF])(?: |$)")
 _DOCKER_HEAD = re.compile(r'\{ ?"log": ?"')
 _DOCKER_TAIL = re.compile(r'", ?"stream": ?"')  # inside the text its quotes would be escaped
 

@@ -14,6 +14,7 @@ import msgspec
 import polars as pl
 
 from analyzer.ingest.envelope import strip
+from analyzer.numbers import MAX_RANK, natural
 
 MAX_BLOCKS = 256  # of a source: one a rank and run
 MAX_LINES = 600  # a chained traceback with C++ frames
@@ -177,5 +178,5 @@ def _output(below: Sequence[tuple[int, str, bool]]) -> tuple[int | None, list[in
         lines.append(number)
         found = _RANK.search(text)
         if found:
-            return int(found.group(1)), lines
+            return natural(found.group(1), MAX_RANK), lines
     return None, []

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from analyzer.grammar import GrammarError, parse, token_text
+from analyzer.numbers import integer, need_integer
 from analyzer.parse.source_stack import HEADER
 from analyzer.schema import SourceFrame, Value
 
@@ -129,7 +130,7 @@ def read_head(line: str) -> Head | None:
         message=fields.get("MESSAGE", ""),
         api=fields.get("API"),
         name=fields.get("ERROR_NAME"),
-        legacy=int(fields["LEGACY"]) if "LEGACY" in fields else None,
+        legacy=integer(fields.get("LEGACY")),
         function=fields.get("FUNCTION"),
         place=place,
         rest=fields.get("REST", ""),
@@ -168,7 +169,7 @@ def read_body(head: Head, lines: Sequence[str]) -> Body:
 def split_place(place: str, function: str = "") -> SourceFrame:
     """``/pytorch/x.cu:12`` as a frame."""
     path, _, number = place.rpartition(":")
-    return SourceFrame(file=path, line=int(number), function=function)
+    return SourceFrame(file=path, line=need_integer(number), function=function)
 
 
 def _take(body: Body, text: str) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from analyzer.grammar import GrammarError
 from analyzer.model import FusionNode
+from analyzer.numbers import natural
 from analyzer.parse.fusion_tree import parse_fusion_tree, tensors
 from analyzer.parse.mojo_expr import (
     GRAMMAR,
@@ -258,8 +259,8 @@ def _shape(expr: Expr, shapes: Mapping[str, list[int | None]]) -> list[int | Non
 
 
 def _extent(expr: Expr) -> int | None:
-    is_static = expr.kind == "index" and len(expr.args) == 1 and expr.args[0].text.isdecimal()
-    return int(expr.args[0].text) if is_static else None
+    is_static = expr.kind == "index" and len(expr.args) == 1
+    return natural(expr.args[0].text) if is_static else None
 
 
 def _bound_argument(expr: Expr, shapes: Mapping[str, list[int | None]]) -> IrArgument | None:
@@ -273,7 +274,7 @@ def _bound_argument(expr: Expr, shapes: Mapping[str, list[int | None]]) -> IrArg
     dtype, rank, _, use = parameters[:4]
     shape = shapes.get(expr.args[1].text)
     if shape is None:
-        shape = [None] * min(MAX_RANK, int(rank) if rank.isdecimal() else 0)
+        shape = [None] * min(MAX_RANK, natural(rank) or 0)
     writes = use.endswith("Output") or use.startswith("Mut")
     role = "output" if writes else "input"
     tensor = TensorInfo(shape=shape, dtype=dtype, role=role)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from analyzer.grammar import GrammarError
 from analyzer.model import FusionNode
+from analyzer.numbers import is_digits
 from analyzer.parse.fusion_tree import parse_fusion_tree
 from analyzer.parse.max_error_text import CAUSES, ErrorText, read_text
 from analyzer.parse.source_stack import HEADER, MAX_FOREIGN, read_stacks
@@ -189,4 +190,4 @@ def is_other_writers(line: str) -> bool:
         return True
     path, _, rest = line.partition(":")
     number, _, function = rest.partition(":")
-    return path.endswith(_FRAME_SUFFIXES) and number.isdigit() and bool(function) and " " not in function
+    return path.endswith(_FRAME_SUFFIXES) and is_digits(number) and bool(function) and " " not in function

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Literal
 
 from analyzer.grammar import GrammarError, parse, token_text
+from analyzer.numbers import need_integer
 from analyzer.schema import SourceFrame, Value
 
 GRAMMAR = "max_errors"
@@ -154,7 +155,7 @@ def _cause(role: TextRole, fields: dict[str, str], text: str) -> ErrorText:
         name=fields.get("ERROR_NAME"),
         api=fields.get("API"),
         description=description.removeprefix("(").removesuffix(")") if description else None,
-        location=SourceFrame(file=path, line=int(fields["INT"]), function="") if path else None,
+        location=SourceFrame(file=path, line=need_integer(fields["INT"]), function="") if path else None,
         device=_device(fields.get("DEVICE_NAME")),
     )
 

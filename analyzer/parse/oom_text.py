@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from analyzer.grammar import GrammarError, parse, token_text
+from analyzer.numbers import need_bytes, need_integer
 from analyzer.parse.explained import is_explained
 from analyzer.schema import Value
 
@@ -153,8 +154,8 @@ def _read(printer: Printer, text: str) -> OomText:
                 sizes.setdefault(str(item.data), []).append(_bytes(token_text(child)))
             elif isinstance(child, Token):
                 fields.setdefault(child.type, []).append(token_text(child))
-    counts = [int(one.replace(",", "")) for one in fields.get("BYTES", [])]
-    numbers = [int(one) for one in fields.get("INT", [])]
+    counts = [need_bytes(one.replace(",", ""), 1) for one in fields.get("BYTES", [])]
+    numbers = [need_integer(one) for one in fields.get("INT", [])]
     pid = numbers[0] if printer == "killed" else None
     has_device = printer == "ggml" or (printer == "torch" and "total" in sizes)
     return OomText(
@@ -235,7 +236,7 @@ def _unallocated(sizes: dict[str, list[int]]) -> int | None:
 def _bytes(text: str) -> int:
     number = text.rstrip("bytesKMGTiB ")
     unit = text[len(number) :].strip()
-    return round(float(number) * _UNITS[unit if unit in _UNITS else unit[0]])
+    return need_bytes(number, _UNITS[unit if unit in _UNITS else unit[0]])
 
 
 def _without_advice(text: str) -> str:

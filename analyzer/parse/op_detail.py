@@ -9,6 +9,7 @@ from typing import Any
 
 from analyzer.grammar import GrammarError, Reader, first_child, token_text, token_type
 from analyzer.model import OpDetail
+from analyzer.numbers import MAX_EXTENT, natural, need_integer
 from analyzer.parse.tensor_type import parse_shape_text
 from analyzer.schema import SourceFrame, TensorInfo, Value
 
@@ -113,7 +114,7 @@ def _read_line(line: str) -> SourceFrame | OpDetail | None:
 
 
 def _is_extent(key: str, value: str) -> bool:
-    return key == SHAPE_KEY and value.isascii() and value.isdecimal() and len(value) < 19
+    return key == SHAPE_KEY and natural(value, MAX_EXTENT) is not None
 
 
 def _tensor(key: str, value: str) -> TensorInfo:
@@ -137,7 +138,7 @@ def _detail(children: list[Any]) -> OpDetail:
 
 def _frame(children: list[Any]) -> SourceFrame:
     path, line, function = map(token_text, children)
-    return SourceFrame(file=path, line=int(line), function=function)
+    return SourceFrame(file=path, line=need_integer(line), function=function)
 
 
 def _attribute(children: list[Any]) -> tuple[str, str, bool]:
@@ -148,7 +149,7 @@ def _attribute(children: list[Any]) -> tuple[str, str, bool]:
 
 
 def _fused(children: list[Any]) -> _Fused:
-    return _Fused(count=int(children[0]))
+    return _Fused(count=need_integer(children[0]))
 
 
 _LINES = Reader[SourceFrame | OpDetail](

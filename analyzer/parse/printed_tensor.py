@@ -9,6 +9,7 @@ from typing import Any
 
 from analyzer.grammar import GrammarError, Reader, first_child, token_text
 from analyzer.model import PrintedTensor
+from analyzer.numbers import need_integer, need_real, printed_value
 
 MAX_BODY = 320  # lines: 64 values, each in a section of its own with head and scale, and twelve labels
 _DISTINCT_LINES = 1 << 14
@@ -91,7 +92,7 @@ def _read_label(text: str) -> tuple[str, Any] | None:
 
 def _number(children: list[Any]) -> float | None:
     text = token_text(children[0])
-    return None if text[:1] == "(" or text[-1:] == "j" else float(text)
+    return None if text[:1] == "(" or text[-1:] == "j" else printed_value(text)
 
 
 def _dtype(children: list[Any]) -> tuple[str, str]:
@@ -100,14 +101,14 @@ def _dtype(children: list[Any]) -> tuple[str, str]:
 
 
 def _dims(children: list[Any]) -> tuple[int, ...]:
-    return tuple(int(child) for child in children)
+    return tuple(need_integer(child) for child in children)
 
 
 _LABELS = Reader[tuple[str, Any]](
     "printed_tensor",
     {
         "start": first_child,
-        "elements": lambda children: ("elements", int(children[0])),
+        "elements": lambda children: ("elements", need_integer(children[0])),
         "dtype": _dtype,
         "no_dtype": lambda _: ("mean_again", None),
         "mean": lambda children: ("mean", _number(children)),
@@ -125,7 +126,9 @@ def _read_values(lines: Sequence[str], elements: int | None) -> tuple[tuple[floa
     text = "\n".join(lines)
     found = _PYTHON_TENSOR.search(text)
     if found:
-        numbers = [_WORDS[word] if word in _WORDS else float(word) for word in _python_words(found[1])]
+        numbers = [
+            _WORDS[word] if word in _WORDS else printed_value(word) for word in _python_words(found[1])
+        ]
         dtype = _python_dtype(text, found[1])
     else:
         numbers, dtype = _cpp_values(lines)
@@ -165,9 +168,9 @@ def _cpp_values(lines: Sequence[str]) -> tuple[list[float], str | None]:
             continue
         scaled = _SCALE.match(line)
         if scaled:
-            scale = float(scaled[1])
+            scale = need_real(scaled[1])
         words = (scaled[2] if scaled else line).split()
         if not all(_VALUE.fullmatch(word) for word in words):
             return [], None
-        numbers.extend(float(word) * scale for word in words)
+        numbers.extend(printed_value(word) * scale for word in words)
     return numbers, None

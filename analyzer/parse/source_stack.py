@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 
 from analyzer.grammar import GrammarError, parse, token_text
+from analyzer.numbers import is_digits, need_integer
 from analyzer.schema import SourceFrame, Value
 
 HEADER = "Traceback (most recent call last):"
@@ -86,10 +87,10 @@ def parse_frame(line: str) -> SourceFrame | None:
         return None
     try:
         tokens = [token_text(token) for token in parse("source_stack", line.rstrip(), "frame").children]  # type: ignore[arg-type]
+        path, number, function = tokens[0], need_integer(tokens[1]), tokens[2:]
     except GrammarError:
         return None
-    path, number, *function = tokens
-    return SourceFrame(file=path[1:-1], line=int(number), function=function[0] if function else "")
+    return SourceFrame(file=path[1:-1], line=number, function=function[0] if function else "")
 
 
 @lru_cache(maxsize=1024)
@@ -208,7 +209,7 @@ def is_user_frame(frame: SourceFrame) -> bool:
     if frame.file.startswith("<") or _LIBRARY_FOLDERS.intersection(parts) or _is_generated(parts):
         return False
     return not any(
-        a in {"lib", "lib64"} and b.startswith("python") and b[-1].isdigit() for a, b in pairwise(parts)
+        a in {"lib", "lib64"} and b.startswith("python") and is_digits(b[-1]) for a, b in pairwise(parts)
     )
 
 
@@ -266,8 +267,8 @@ def _text_lines(lines: Sequence[str], first: int) -> Iterator[int]:
     """Positions of the further lines of an exception's text: up to a blank line or a log record."""
     for position in range(first, min(first + MAX_TEXT_LINES, len(lines))):
         line = lines[position]
-        begins_record = line.startswith("[") or (line[:2].isdigit() and line[2:3] in {":", "-", "/"})
-        if not line.strip() or begins_record or line[:4].isdigit() or HEADER in line or line in CHAIN:
+        begins_record = line.startswith("[") or (is_digits(line[:2]) and line[2:3] in {":", "-", "/"})
+        if not line.strip() or begins_record or is_digits(line[:4]) or HEADER in line or line in CHAIN:
             return
         yield position
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from analyzer.grammar import Reader, first_child, token_text, token_type
+from analyzer.numbers import MAX_EXTENT, need_integer
 from analyzer.schema import TensorInfo
 
 # Types whose parameters begin with a dims list, and those that begin with 128x512xf32.
@@ -67,7 +68,7 @@ class _Group(NamedTuple):
 
 
 def _extent(text: str) -> int | None:
-    return None if text == "?" else int(text)
+    return None if text == "?" else need_integer(text, MAX_EXTENT)
 
 
 def _listed(params: list[list[Any]]) -> tuple[list[int | None], str] | None:
@@ -75,7 +76,7 @@ def _listed(params: list[list[Any]]) -> tuple[list[int | None], str] | None:
     if len(params) < 2 or not _is_group(params[0], "[") or not _is_token(params[1], "NAME"):
         return None
     dims = params[0][0].params
-    shape = [int(dim[0]) if _is_token(dim, "INT") else None for dim in dims]
+    shape = [need_integer(dim[0], MAX_EXTENT) if _is_token(dim, "INT") else None for dim in dims]
     return shape, token_text(params[1][0])
 
 

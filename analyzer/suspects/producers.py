@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from analyzer.model import OpFacts
+from analyzer.numbers import natural
 from analyzer.schema import Reason, Value
 
 _FROM = ".from"
@@ -39,12 +40,14 @@ def writers_of(op: OpFacts) -> list[Writer]:
     return [
         Writer(
             operand=name,
-            id=int(value),
+            id=number,
             low=told.get(f"{name}.min"),
             high=told.get(f"{name}.max"),
         )
         for key, value in op.detail.attributes
-        if key.endswith(_FROM) and value.isdecimal() and (name := key.removesuffix(_FROM))
+        if key.endswith(_FROM)
+        and (name := key.removesuffix(_FROM))
+        and (number := natural(value)) is not None
     ]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from analyzer.numbers import natural
 from analyzer.schema import FaultKind, Value
 
 XidReading = Literal["software", "hardware", "secondary"]
@@ -208,7 +209,8 @@ def by_name(name: str | None) -> Xid | None:
         return _SWITCH
     if name in _NAMED:
         return _NAMED[name]
-    return by_number(int(number)) if word == "Xid" and number.isdigit() else None
+    known = natural(number) if word == "Xid" else None
+    return None if known is None else by_number(known)
 
 
 def bus_of(device: str) -> str:
@@ -219,7 +221,8 @@ def bus_of(device: str) -> str:
 def previous_xid(text: str) -> Xid | None:
     """The row of the Xid that a clean-up names as its cause; null = none, or one that tells nothing."""
     found = _PREVIOUS.search(text)
-    row = by_number(int(found.group(1))) if found else None
+    number = natural(found.group(1)) if found else None
+    row = None if number is None else by_number(number)
     return row if row is not None and row.reading != "secondary" else None
 
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from analyzer.grammar import GrammarError
 from analyzer.model import Line, OpDetail, OpExpr, OpFacts
+from analyzer.numbers import MAX_EXTENT, natural
 from analyzer.parse.op_detail import parse_op_detail
 from analyzer.parse.op_name import parse_op_name
 from analyzer.schema import OpRef, SourceFrame, TensorInfo
@@ -22,7 +23,7 @@ _MXNXK = "INFO::: MxNxK: "
 _DTYPES = "INFO::: Data types: "
 _OP = "[OP] "
 _GRID = "grid"
-_TARGET = re.compile(r"(?:^|;)target=([a-z]+(?::\d+)?)")  # another writer's text can be glued to it
+_TARGET = re.compile(r"(?:^|;)target=([a-z]+(?::[0-9]+)?)")  # another writer's text can be glued to it
 # Frames below these belong to the framework: the op was made by the frame that called into them
 # (observed.md 2: frames keep the last three path parts only).
 _LIBRARY = (
@@ -111,7 +112,9 @@ def matmul_shapes(row: Mapping[str, object], lines: Lines) -> tuple[TensorInfo, 
     texts = [line.text for line in lines.lines(first, last) if line.process == row["process"]]
     sizes = next((text.removeprefix(_MXNXK) for text in texts if text.startswith(_MXNXK)), "")
     dtypes = next((text.removeprefix(_DTYPES) for text in texts if text.startswith(_DTYPES)), "")
-    numbers = [int(part) for part in sizes.strip().split("x") if part.isdigit()]
+    numbers = [
+        number for part in sizes.strip().split("x") if (number := natural(part, MAX_EXTENT)) is not None
+    ]
     words = dtypes.replace("=", " ").split()
     kinds = dict(zip(words[::2], words[1::2], strict=False))
     if len(numbers) != 3 or not {"A", "B", "C"} <= kinds.keys():

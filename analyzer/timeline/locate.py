@@ -9,7 +9,7 @@ from analyzer.model import FusionNode
 from analyzer.parse.fusion_tree import to_expr
 from analyzer.parse.op_name import canonical, parse_op_name
 
-_HASH = r"(?:_[0-9a-f]{16})?(?:_\d+)?$"  # kernel symbols end in a hash of the fusion or an instance count
+_HASH = r"(?:_[0-9a-f]{16})?(?:_[0-9]+)?$"  # kernel symbols end in a hash of the fusion or an instance count
 
 
 def canonical_names(names: pl.Series) -> dict[str, str]:

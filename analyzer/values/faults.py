@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord
+from analyzer.numbers import integer
 from analyzer.values.bad_indices import find_bad_index
 from analyzer.values.bad_values import Flaw, find_bad_value
 from analyzer.values.launches import ProcessKernels, kernels_of, processes
@@ -110,7 +111,7 @@ def bound(text: str) -> int | None:
     _, found, rest = text.partition(_BOUNDS)
     digits = rest.partition(" < ")[2]
     length = len(digits) - len(digits.lstrip("0123456789"))
-    return int(digits[:length]) if found and length else None
+    return integer(digits[:length]) if found else None
 
 
 def last_read_back(kernels: ProcessKernels) -> dict[str, object] | None:

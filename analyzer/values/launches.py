@@ -189,7 +189,11 @@ def _number(value: float | None, *, whole: bool) -> float | int | str | None:
 
 
 def facts_of_launch(kernels: ProcessKernels, launch: int, ops: pl.DataFrame) -> OpFacts:
-    """Facts of one launch with its tensors."""
+    """Facts of one launch with its tensors.
+
+    A launch of a printer encloses no other: one that stands between the lines of another is another writer's.
+    """
+    ops = ops.with_columns(pl.lit(None, dtype=pl.UInt64).alias("parent"))
     inside, before = ops.filter(pl.col("id") == launch), ops.filter(pl.col("id") < launch)
     facts = gather_facts(inside, before, kernels.known.readers[kernels.source], kernels.known.types)[0]
     return with_tensors(facts, kernels.launch(launch), kernels.pairs())

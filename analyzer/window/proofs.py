@@ -11,28 +11,29 @@ import re
 from collections.abc import Iterator, Sequence
 
 from analyzer.model import Line
+from analyzer.numbers import natural
 from analyzer.schema import SourceFrame, Value
 
 _STRING = re.compile(r"""([fFrRbBuU]{0,2})("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
-_PLACEHOLDER = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[sdifFeEgGrxX]|\{[^{}]*\}")
+_PLACEHOLDER = re.compile(r"%[-+ #0]*[0-9]*(?:\.[0-9]+)?[sdifFeEgGrxX]|\{[^{}]*\}")
 _UNIT = r"(?:[munµ]?s|secs?|seconds?|minutes?|min|hours?|h|%|x|[KMGT]?i?B|bytes?|\w*/s|Hz|MHz|GHz|W|C)\b"
 _FLOAT = re.compile(
-    rf"(?<![\w.:/-])[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?![\w.]*[\w/:-])(?! ?(?:{_UNIT}|%))"
+    rf"(?<![\w.:/-])[-+]?(?:[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?|nan|inf)(?![\w.]*[\w/:-])(?! ?(?:{_UNIT}|%))"
 )
 # A value that only the device can have computed, right behind its word. A deny-list of settings, sizes and
 # counts can never be complete (``loss scale 65536``, ``logits shape (64, 128)``), so the form is strict.
-_REAL = r"[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|nan|inf)"
+_REAL = r"[-+]?(?:[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?|nan|inf)"
 _VALUE = re.compile(
     rf"(?i)\b(?:(?:logits?|logprobs?|loss|(?:output|result) (?:sum|mean|norm))(?: is)?[ =:]+"
     rf"\[?{_REAL}(?![\w.%])"
-    r"|(?:argmax|checksum|sampled token|token ids?|token_ids?)(?: is)?[ =:]+\[?-?\d+(?![\w.%]))"
+    r"|(?:argmax|checksum|sampled token|token ids?|token_ids?)(?: is)?[ =:]+\[?-?[0-9]+(?![\w.%]))"
 )
-_STEP_VALUE = re.compile(rf"(?i)^(?:step|iteration|iter)[ =:#]*\d+[:,]?\s+{_REAL}$")
-_INTEGER = re.compile(r"(?<![\w.:/-])\[?-?\d+(?![\w.:/-])")
-_FRAME = re.compile(r"^[^ ]+:\d+:[^ ]+$")
+_STEP_VALUE = re.compile(rf"(?i)^(?:step|iteration|iter)[ =:#]*[0-9]+[:,]?\s+{_REAL}$")
+_INTEGER = re.compile(r"(?<![\w.:/-])\[?-?[0-9]+(?![\w.:/-])")
+_FRAME = re.compile(r"^[^ ]+:[0-9]+:[^ ]+$")
 _OP_TEXT = ("[OP] ", ";target=", "[fused from ")  # also behind a prefix that no layer took off
 _MACHINE_TEXT = ("INFO::: ", "DEBUG::: ", " ", "\t", "[GEX-")
-_STEP = re.compile(r"(?i)\b(?:step|iteration|iter|batch)[ =:#]+(\d+)\b")
+_STEP = re.compile(r"(?i)\b(?:step|iteration|iter|batch)[ =:#]+([0-9]+)\b")
 _MIN_LITERAL = 3  # letters of a template that must stand in the line
 
 
@@ -83,7 +84,7 @@ def _is_machine_text(text: str) -> bool:
 
 def skeleton(text: str) -> str:
     """A line without its numbers: lines of one statement have the same one."""
-    return re.sub(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", "#", text)
+    return re.sub(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", "#", text)
 
 
 def find_statement(lines: Sequence[Line], templates: Sequence[re.Pattern[str]]) -> Iterator[Proof]:
@@ -113,4 +114,4 @@ def find_proofs(lines: Sequence[Line], templates: Sequence[re.Pattern[str]]) -> 
 
 def _step_number(text: str) -> int | None:
     found = _STEP.search(text)
-    return int(found.group(1)) if found else None
+    return natural(found.group(1)) if found else None

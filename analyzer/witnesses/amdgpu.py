@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import msgspec
 
 from analyzer.model import FaultRecord
+from analyzer.numbers import integer
 from analyzer.schema import FaultKind
 from analyzer.tables.xids import GPU_RESET, RING_TIMEOUT
 from analyzer.witness import Fetch
@@ -95,8 +96,8 @@ def _of_a_process(
         if rule == "amd_process" and pid is None:
             pid, process = fields["PID"][0], fields.get("PROCESS", ["process"])[0]
     fault = _of_the_gpu(one, kind, name)
-    if pid is not None and int(pid):  # 0 = the driver does not know it
-        fault = msgspec.structs.replace(fault, process=f"{(process or 'process').strip()} pid={int(pid)}")
+    if number := integer(pid):  # 0 = the driver does not know it
+        fault = msgspec.structs.replace(fault, process=f"{(process or 'process').strip()} pid={number}")
     return msgspec.structs.replace(fault, last_line=max([*one.lines, *used])), used
 
 

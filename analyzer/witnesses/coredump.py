@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.grammar import parse, token_text
 from analyzer.model import FaultRecord, KernelState, ModeRecord, Reading
+from analyzer.numbers import need_integer
 from analyzer.tables.codes import by_exception
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses, Told, by_process, read_distinct
@@ -102,7 +103,7 @@ def _note(exceptions: list[_Exception], one: Told[_Message]) -> None:
     elif not exceptions:
         return
     elif rule == "place":
-        exceptions[-1].places[tokens[0]] = int(tokens[1])
+        exceptions[-1].places[tokens[0]] = need_integer(tokens[1])
     elif rule == "pc":
         exceptions[-1].pc = tokens[0]
     elif rule == "frame" and len(tokens) == 3:

@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, KernelState, Line, Reading
+from analyzer.numbers import integer, is_digits, need_integer
 from analyzer.schema import SourceFrame
 from analyzer.tables.codes import by_gdb_text
 from analyzer.witness import Fetch, Witness
@@ -47,7 +48,7 @@ class _Seen(msgspec.Struct):
     def number(self, token: str) -> int | None:
         """A number that focus and kernel table both give."""
         text = self.get("focus", token) or self.get("kernel_row", token)
-        return None if text is None else int(text)
+        return integer(text)
 
 
 def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:
@@ -129,9 +130,9 @@ def _rule(text: str) -> str:
             return rule
     if "<<<(" in text:
         return "frame"
-    if text.partition("\t")[0].isdigit():
+    if is_digits(text.partition("\t")[0]):
         return "source"
-    return "kernel_row" if text.lstrip("* ")[:1].isdigit() and text.endswith(")") else ""
+    return "kernel_row" if is_digits(text.lstrip("* ")[:1]) and text.endswith(")") else ""
 
 
 def _record(one: Told[str], seen: _Seen) -> FaultRecord:
@@ -187,14 +188,14 @@ def _frame(kernel: str, seen: _Seen) -> SourceFrame | None:
     if frame_path.endswith("/" + path):
         path = frame_path
     text = seen.get("source", "SOURCE") if frame_number == number else None
-    return SourceFrame(file=path, line=int(number), function=kernel, text=text)
+    return SourceFrame(file=path, line=need_integer(number), function=kernel, text=text)
 
 
 def _dim(text: str | None) -> tuple[int, int, int] | None:
     if text is None:
         return None
     x, y, z = text.strip("()").split(",")
-    return int(x), int(y), int(z)
+    return need_integer(x.strip()), need_integer(y.strip()), need_integer(z.strip())
 
 
 WITNESS = Witness(name=NAME, gates=(GATE,), read=read, grammar="cuda_gdb.lark")

@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, FaultSite, Reading
+from analyzer.numbers import need_integer
 from analyzer.schema import FaultKind, SourceFrame
 from analyzer.tables.codes import ErrorCode, by_text, vendor_of
 from analyzer.witness import Fetch, Witness
@@ -132,7 +133,7 @@ def _words(one: Seen) -> str:
 
 def _number(one: Seen) -> int | None:
     numbers = one.get("NUMBERS") or one.get("CODE")
-    return int(numbers.strip("()").split()[0]) if numbers else one.number("INT")
+    return need_integer(numbers.strip("()").split()[0]) if numbers else one.number("INT")
 
 
 def _kind(one: Seen, known: ErrorCode | None, name: str | None) -> FaultKind:
@@ -165,12 +166,12 @@ def _no_place(_one: Seen) -> SourceFrame | None:
 
 def _of_place(one: Seen) -> SourceFrame | None:
     path, _, line = (one.get("PLACE") or "").rpartition(":")
-    return SourceFrame(file=path, line=int(line), function="") if path else None
+    return SourceFrame(file=path, line=need_integer(line), function="") if path else None
 
 
 def _of_file(one: Seen) -> SourceFrame | None:
     path, line = one.get("FILE"), one.get("LINE")
-    return SourceFrame(file=path.strip(), line=int(line), function="") if path and line else None
+    return SourceFrame(file=path.strip(), line=need_integer(line), function="") if path and line else None
 
 
 _LOCATIONS: dict[str, Callable[[Seen], SourceFrame | None]] = {

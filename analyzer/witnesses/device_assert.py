@@ -15,6 +15,7 @@ import polars as pl
 
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, KernelState, Reading
+from analyzer.numbers import need_integer
 from analyzer.parse.mentions import is_code
 from analyzer.schema import SourceFrame
 from analyzer.witness import Fetch, Witness
@@ -28,7 +29,8 @@ ASSERT, TRAP = 710, 719  # codes of the reports that follow
 _HOST_FILES = (".cpp", ".cc", ".cxx", ".c")  # compiled for the host alone
 _COMMENT = re.compile(r"^\s*(?:#|\*|//|/\*)(?:\s|$)|(?:^|\s)(?://|/\*)\s")
 _THREAD = (
-    r"^(.*?): block: \[(-?\d+),(-?\d+),(-?\d+)\],? thread: \[(-?\d+),(-?\d+),(-?\d+)\] Assertion "
+    r"^(.*?): block: \[(-?[0-9]+),(-?[0-9]+),(-?[0-9]+)\],? "
+    r"thread: \[(-?[0-9]+),(-?[0-9]+),(-?[0-9]+)\] Assertion "
     r"(`.*?[`'] failed)"
 )
 _PIECE = r"[`'] failed\.?"
@@ -246,14 +248,14 @@ def _read_cuda(group: _Group) -> _Assert | None:
     place = _fields("place", group.head[first:])
     expression = _fields("failed", group.tail)["EXPRESSION"]
     function = place.get("FUNCTION", "")
-    return _Assert(place["PATH"], int(place["INT"]), function, expression)
+    return _Assert(place["PATH"], need_integer(place["INT"]), function, expression)
 
 
 def _read_hip(group: _Group) -> _Assert | None:
     if _is_source(group.tail):
         return None
     fields = _fields("hip", group.tail)
-    return _Assert(fields["PATH"], int(fields["INT"]), fields["FUNCTION"], fields["EXPRESSION"])
+    return _Assert(fields["PATH"], need_integer(fields["INT"]), fields["FUNCTION"], fields["EXPRESSION"])
 
 
 def _read_trap(group: _Group) -> _Assert | None:
@@ -263,7 +265,7 @@ def _read_trap(group: _Group) -> _Assert | None:
     fields = _fields("trapped", TRAPPED + text)
     on_host = fields["TRAP_PATH"].endswith(_HOST_FILES)
     return _Assert(
-        fields["TRAP_PATH"], int(fields["INT"]), "", fields["CONDITION"], code=TRAP, on_host=on_host
+        fields["TRAP_PATH"], need_integer(fields["INT"]), "", fields["CONDITION"], code=TRAP, on_host=on_host
     )
 
 

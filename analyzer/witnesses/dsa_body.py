@@ -12,6 +12,7 @@ import polars as pl
 
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, KernelState, Line, Reading
+from analyzer.numbers import natural, need_integer
 from analyzer.schema import SourceFrame
 from analyzer.witness import Fetch
 from analyzer.witnesses.distinct import Losses, by_process, read_distinct
@@ -51,7 +52,7 @@ def _read_head(line: str) -> _Found | None:
         return None
     first = line.rfind(" ", 0, at) + 1
     tokens = _tokens("found", line[first:])
-    return _Found(int(tokens[1]), int(tokens[0]))
+    return _Found(need_integer(tokens[1]), need_integer(tokens[0]))
 
 
 def _report(head: Line, found: _Found, fetch: Fetch, reading: Reading) -> None:
@@ -117,6 +118,7 @@ def _record(head: Line, lines: Sequence[Line], fields: dict[str, str], found: _F
     message = fields.get(_MESSAGE, "")
     place = fields.get(_PLACE, "")
     path, _, number = place.rpartition(":")
+    line = natural(number)
     launch = fields.get("File containing kernel launch")
     block = fields.get("Block ID that failed assertion")
     thread = fields.get("Thread ID that failed assertion")
@@ -137,6 +139,6 @@ def _record(head: Line, lines: Sequence[Line], fields: dict[str, str], found: _F
         rank=head.rank,
         time_ns=head.time_ns,
         kernel=kernel,
-        location=SourceFrame(file=path, line=int(number), function="") if number.isdigit() else None,
+        location=SourceFrame(file=path, line=line, function="") if line is not None else None,
         state=KernelState(kernel=kernel) if kernel else None,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from analyzer.grammar import GrammarError, parse, token_text
+from analyzer.numbers import need_integer
 from analyzer.schema import SourceFrame
 from analyzer.witness import Fetch
 
@@ -61,8 +62,9 @@ def _frame(text: str) -> SourceFrame | None:
     if not text.startswith('File "'):
         return None
     try:
-        path, number, *function = parse("process_death", text, "frame").children
+        path, number, *function = map(token_text, parse("process_death", text, "frame").children)  # type: ignore[arg-type]
+        line = need_integer(number)
     except GrammarError:
         return None
-    name = token_text(function[0]).strip() if function else ""  # type: ignore[arg-type]
-    return SourceFrame(file=token_text(path)[1:-1], line=int(token_text(number)), function=name)  # type: ignore[arg-type]
+    name = function[0].strip() if function else ""
+    return SourceFrame(file=path[1:-1], line=line, function=name)

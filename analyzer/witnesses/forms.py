@@ -13,6 +13,7 @@ import polars as pl
 
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, FaultSite, Line
+from analyzer.numbers import need_integer
 from analyzer.parse.source_stack import Traceback, innermost_user, traceback_before
 from analyzer.schema import FaultKind, SourceFrame
 from analyzer.tables.codes import CODES, ErrorCode, by_code, by_name, vendor_of
@@ -71,7 +72,7 @@ class Seen(msgspec.Struct, kw_only=True):
     def number(self, token: str) -> int | None:
         """A token that is a decimal number; commas group its digits."""
         text = self.get(token)
-        return None if text is None else int(text.replace(",", ""))
+        return None if text is None else need_integer(text.replace(",", ""))
 
 
 def read_forms(
@@ -171,12 +172,12 @@ def build_fault(
 
 def device_of(number: str | None) -> str | None:
     """``gpu:1`` of ``1``."""
-    return None if number is None else f"gpu:{int(number)}"
+    return None if number is None else f"gpu:{need_integer(number)}"
 
 
 def place_of(path: str | None, line: str | None, function: str = "") -> SourceFrame | None:
     """A source place; null if a part is missing."""
-    return SourceFrame(file=path, line=int(line), function=function) if path and line else None
+    return SourceFrame(file=path, line=need_integer(line), function=function) if path and line else None
 
 
 def with_traceback(fault: FaultRecord, fetch: Fetch) -> tuple[FaultRecord, set[int]]:

@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, FaultSite, Line, Reading
+from analyzer.numbers import need_integer
 from analyzer.parse.c10_text import split_place
 from analyzer.schema import FaultKind
 from analyzer.tables.codes import ErrorCode
@@ -140,7 +141,7 @@ def _take_after(around: _Around, line: Line) -> bool:
     elif text.startswith("CUDA trace: "):
         pass
     elif (fields := read_line(NAME, "call", text)) is not None:
-        around.calls[int(fields["INT"][0])] = (
+        around.calls[need_integer(fields["INT"][0])] = (
             f"{fields['FUNCTION'][0]} ({fields['FILE'][0]}:{fields['LINE'][0]})"
         )
     elif not text or text.startswith(("/", "./", "GGML_ASSERT", "lib", "Could not attach", "ptrace")):

@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Reading, Record
+from analyzer.numbers import MAX_RANK, integer, natural
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.forms import Form, Seen
 from analyzer.witnesses.server_lines import (
@@ -138,15 +139,16 @@ def _by_signal(seen: Seen) -> Sequence[Record]:
     return [
         msgspec.structs.replace(
             fault,
-            pid=int(pid[1]) if pid else fault.pid,
-            rank=int(rank[1]) if rank else fault.rank,
+            pid=integer(pid[1]) if pid else fault.pid,
+            rank=integer(rank[1], MAX_RANK) if rank else fault.rank,
             relayed=True,
         )
     ]
 
 
 def _signal(told: str) -> Signal | None:
-    return signal_of_exit(-int(told)) if told.isdigit() else signal_named(told)
+    number = natural(told)
+    return signal_named(told) if number is None else signal_of_exit(-number)
 
 
 def _who(before: str) -> int | None:

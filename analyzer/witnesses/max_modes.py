@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.grammar import parse, token_text
 from analyzer.model import STEP_MARKS, Advice, FaultRecord, Line, ModeRecord, Reading
+from analyzer.numbers import need_integer
 from analyzer.parse.source_stack import innermost_user, traceback_before
 from analyzer.parse.switch_setting import Setting, parse_settings
 from analyzer.schema import NanCoverage
@@ -82,7 +83,12 @@ def _read_text(line: str) -> _Said | None:
     """What a line says; null = another program's text with one of our words in it."""
     if NAN_CHECK in line:
         checked, of, stride, graph = _tokens("nan_check", line[line.index(NAN_CHECK) :])
-        return _NanCheck(graph=graph.removeprefix("@"), checked=int(checked), of=int(of), stride=int(stride))
+        return _NanCheck(
+            graph=graph.removeprefix("@"),
+            checked=need_integer(checked),
+            of=need_integer(of),
+            stride=need_integer(stride),
+        )
     if LOG_LEVEL in line and "Please use one of" in line:
         text = line[line.index(LOG_LEVEL) :].rstrip()
         tokens = _tokens("log_level", text)

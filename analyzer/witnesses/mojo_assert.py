@@ -13,6 +13,7 @@ import polars as pl
 
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import Advice, FaultRecord, Reading, Record
+from analyzer.numbers import need_integer
 from analyzer.schema import FaultKind, SourceFrame
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
@@ -141,7 +142,7 @@ def _told(rule: str, text: str) -> _Told:
     return _Told(
         message=fields.get("MESSAGE", "").strip(),
         level=fields.get("LEVEL"),
-        location=SourceFrame(file=path, line=int(fields["INT"]), function="") if path else None,
+        location=SourceFrame(file=path, line=need_integer(fields["INT"]), function="") if path else None,
     )
 
 

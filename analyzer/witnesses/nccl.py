@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Reading
+from analyzer.numbers import natural
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
@@ -116,12 +117,12 @@ def _cuda_failure(one: Seen, words: str) -> FaultRecord:
 def _device(writer: str) -> str | None:
     """The CUDA device in ``host:pid:tid [1] ...``; -1 = the thread serves none."""
     number = writer.partition("[")[2].partition("]")[0]
-    return f"gpu:{number}" if number.isdigit() else None
+    return None if natural(number) is None else f"gpu:{number}"
 
 
 def _pid(writer: str) -> int | None:
     number = writer.partition(" ")[0].split(":")[1:2]
-    return int(number[0]) if number else None
+    return natural(number[0]) if number else None
 
 
 def _result(one: Seen) -> FaultRecord:
@@ -153,7 +154,7 @@ def _with_surroundings(fault: FaultRecord, fetch: Fetch) -> tuple[FaultRecord, s
     fields = read_line(NAME, "warn", f"NCCL WARN {last.strip()}") if last else None
     known = None
     if fields and "WORDS" in fields:
-        known = error_code(None, int(fields.get("INT", ["0"])[0]) or None, fields["WORDS"][0].strip("'"))
+        known = error_code(None, natural(fields.get("INT", ["0"])[0]) or None, fields["WORDS"][0].strip("'"))
     if known is not None:
         fault = msgspec.structs.replace(fault, kind=known.kind, code=known.code, met=True)
     return msgspec.structs.replace(fault, last_line=max([fault.last_line, *used])), used

@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import Advice, FaultRecord, Reading, Record
+from analyzer.numbers import NumberError, hexadecimal, need_integer
 from analyzer.parse.source_stack import innermost_user
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
@@ -210,7 +211,9 @@ def _exit(seen: Seen) -> Sequence[Record]:
     status = (seen.get("STATUS") or "").lower()
     if any(word in seen.text for word in _LAUNCHERS) or _is_about(seen):
         return []
-    number = int(status, 0)
+    number = hexadecimal(status) if status.startswith("0x") else need_integer(status)
+    if number is None:
+        raise NumberError(status)
     if (kind := _WINDOWS.get(hex(number & _WORD))) is not None:
         return [build_fault(seen, NAME, kind, "host", name=hex(number & _WORD))]
     signal = signal_of_exit(number)

@@ -11,6 +11,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import Advice, CollectiveState, FaultRecord, Reading
+from analyzer.numbers import MAX_RANK, need_integer
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
@@ -99,7 +100,7 @@ def _records(one: Seen) -> list[FaultRecord | CollectiveState]:
 def _rank(one: Seen) -> int | None:
     """In the group's tag, else that of the line."""
     group = one.get("GROUP")
-    return int(group.rpartition("Rank ")[2].rstrip("]")) if group else one.rank
+    return need_integer(group.rpartition("Rank ")[2].rstrip("]"), MAX_RANK) if group else one.rank
 
 
 def _state(one: Seen, rank: int) -> CollectiveState:

@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Reading, Record
+from analyzer.numbers import natural
 from analyzer.parse.oom_text import OF_HOST
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault
@@ -54,7 +55,8 @@ def _with_details(fault: FaultRecord, fetch: Fetch) -> tuple[FaultRecord, list[i
             break
         lines.append(line.number)
         number = text.removeprefix("pid:").strip()
-        pid = int(number) if text.startswith("pid:") and number.isdigit() else pid
+        if text.startswith("pid:"):
+            pid = pid if (told := natural(number)) is None else told
     return msgspec.structs.replace(fault, pid=pid, last_line=max([fault.last_line, *lines])), lines
 
 

@@ -9,7 +9,7 @@ from analyzer.witness import Fetch, Witness
 
 NAME = "recorded_steps"
 MARK = "[RECORD] STEP "
-_FORM = r"^\[RECORD\] STEP n=\d+$"
+_FORM = r"^\[RECORD\] STEP n=[0-9]+$"
 
 
 def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001 (a mark stands alone)

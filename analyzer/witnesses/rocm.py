@@ -14,6 +14,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, KernelState, ModeRecord, Reading
+from analyzer.numbers import need_integer
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
@@ -177,7 +178,7 @@ def _cut_dispatch(text: str, at: int) -> dict[str, list[str]] | None:
 
 def _dim(text: str) -> tuple[int, int, int]:
     x, y, z = text.strip("[]").split(",")
-    return int(x), int(y), int(z)
+    return need_integer(x.strip()), need_integer(y.strip()), need_integer(z.strip())
 
 
 WITNESS = Witness(

@@ -14,6 +14,7 @@ import polars as pl
 
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, FaultSite, KernelState, Reading, Record
+from analyzer.numbers import integer
 from analyzer.schema import FaultKind
 from analyzer.tables.codes import ErrorCode
 from analyzer.witness import Fetch, Witness
@@ -134,7 +135,7 @@ def _code(head: _Head) -> ErrorCode | None:
 
 
 def _number(head: _Head) -> int | None:
-    return int(head.fields["INT"][0]) if "INT" in head.fields else None
+    return integer(first_of(head.fields, "INT"))
 
 
 def _fault(block: Block, head: _Head, body: Body) -> FaultRecord:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from analyzer.grammar import GrammarError, parse
+from analyzer.numbers import need_integer
 from analyzer.parse.source_stack import is_user_frame
 from analyzer.schema import SourceFrame
 from analyzer.witnesses.distinct import Losses
@@ -101,7 +102,7 @@ def _take(body: Body, rule: str, fields: Fields) -> None:
     elif rule == "host_frame" and "PY_FRAME" in fields:
         function, _, place = fields["PY_FRAME"][0].strip().rpartition(" in ")
         path, _, number = place.rpartition(":")
-        body.python.append(SourceFrame(file=path, line=int(number), function=function))
+        body.python.append(SourceFrame(file=path, line=need_integer(number), function=function))
 
 
 def _at_user_code(body: Body) -> Body:
@@ -117,7 +118,7 @@ def _at_user_code(body: Body) -> Body:
 
 def _place(where: str, symbol: str) -> SourceFrame | None:
     path, _, number = where.rpartition(":")
-    return SourceFrame(file=path, line=int(number), function=base_name(symbol)) if path else None
+    return SourceFrame(file=path, line=need_integer(number), function=base_name(symbol)) if path else None
 
 
 def _old_place(frame: str) -> str:

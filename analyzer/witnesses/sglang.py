@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Line, Reading, Record
+from analyzer.numbers import integer
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault
 from analyzer.witnesses.server_lines import death, read_server, relayed, signal_of_exit
@@ -59,7 +60,8 @@ def _with_exit(fault: FaultRecord, fetch: Fetch) -> list[FaultRecord]:
         return [fault]
     code = below[0].text.removeprefix(_EXIT_CODE).strip()
     text = f"{fault.text} Exit code: {code}"
-    signal = signal_of_exit(int(code)) if code.lstrip("-").isdigit() else None
+    number = integer(code)
+    signal = None if number is None else signal_of_exit(number)
     told = msgspec.structs.replace(fault, text=text, last_line=below[0].number)
     if signal is not None:
         said = f"{text} ({signal.name}: {signal.meaning})"

@@ -15,6 +15,7 @@ import polars as pl
 
 from analyzer.grammar import parse, token_text
 from analyzer.model import FaultRecord, Line, Reading
+from analyzer.numbers import MAX_RANK, need_integer
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses, Told, by_process, read_distinct
@@ -63,7 +64,7 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001  (all th
         for one in told:
             mine = one.value.rule != _FOREIGN
             (reading.parsed if mine else reading.not_mine).append(one.line.number)
-            if one.value.rule == "failed" and int(one.value.tokens["PID"]) not in in_block:
+            if one.value.rule == "failed" and need_integer(one.value.tokens["PID"]) not in in_block:
                 reading.records.append(_failed(one))
             elif one.value.rule == "stopped":
                 reading.records.append(_stopped(one))
@@ -102,7 +103,7 @@ def _entries(told: Sequence[Told[_Said]]) -> list[_Entry]:
         if rule in {"head", "root"}:
             is_root = rule == "root"
         elif rule == "rank":
-            rank = int(tokens["RANK"])
+            rank = need_integer(tokens["RANK"], MAX_RANK)
             entries.append(_Entry(line=one.line, last_line=one.line.number, rank=rank, first=is_root))
         elif rule in _FIELDS and entries:
             _note(entries[-1], one)
@@ -113,9 +114,11 @@ def _note(entry: _Entry, one: Told[_Said]) -> None:
     tokens = one.value.tokens
     entry.last_line = one.line.number
     if entry.pid is None:
-        entry.pid = int(tokens["PID"])
+        entry.pid = need_integer(tokens["PID"])
     if entry.exit_code is None:
-        entry.exit_code = int(tokens["EXIT"]) if "EXIT" in tokens else -int(tokens["SIGNAL"])
+        entry.exit_code = (
+            need_integer(tokens["EXIT"]) if "EXIT" in tokens else -need_integer(tokens["SIGNAL"])
+        )
 
 
 def _fault(entry: _Entry) -> FaultRecord:
@@ -135,13 +138,13 @@ def _failed(one: Told[_Said]) -> FaultRecord:
     """The line before the block, where the log has no block."""
     tokens = one.value.tokens
     text = f"local rank {tokens['LOCAL']} (pid {tokens['PID']}) failed"
-    fault = _record(one.line, int(tokens["EXIT"]), text)
-    return msgspec.structs.replace(fault, pid=int(tokens["PID"]))
+    fault = _record(one.line, need_integer(tokens["EXIT"]), text)
+    return msgspec.structs.replace(fault, pid=need_integer(tokens["PID"]))
 
 
 def _stopped(one: Told[_Said]) -> FaultRecord:
     """A scheduler or a person ended the launcher: it takes its ranks with it, and none of them failed."""
-    number, pid = int(one.value.tokens["SIGNAL"]), int(one.value.tokens["PID"])
+    number, pid = need_integer(one.value.tokens["SIGNAL"]), need_integer(one.value.tokens["PID"])
     known = {known.value: known.name for known in signals.Signals}
     name = known.get(number, f"signal {number}")
     text = f"the launcher (pid {pid}) got signal {number} ({name}: somebody asked it to stop)"

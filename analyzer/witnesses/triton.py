@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, FaultSite, Reading, Record
+from analyzer.numbers import need_integer
 from analyzer.schema import FaultKind, SourceFrame
 from analyzer.tables.codes import ErrorCode, by_code, by_text
 from analyzer.witness import Fetch, Witness
@@ -59,7 +60,7 @@ def _read_line(line: str) -> _Text | None:
                 return _Text("rejected", text, "")
             text = text[:end].rstrip() if end > 0 else text
             fields = _fields(rule, text)
-            code = int(fields["INT"]) if rule == "launcher" and "INT" in fields else None
+            code = need_integer(fields["INT"]) if rule == "launcher" and "INT" in fields else None
             return _Text(rule, text, fields.get("MESSAGE", "").strip(), fields.get("API"), code)
     return None
 

@@ -11,6 +11,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Reading
+from analyzer.numbers import integer, need_integer
 from analyzer.parse.c10_text import split_place
 from analyzer.schema import FaultKind, SourceFrame
 from analyzer.tables.codes import ErrorCode
@@ -83,7 +84,7 @@ def _check(one: Seen) -> FaultRecord:
 
 def _known(one: Seen) -> ErrorCode | None:
     number = _NUMBER.search(one.get("NUMBERED") or "")
-    return error_code(None, int(number[1]) if number else None, one.get("WORDS"))
+    return error_code(None, integer(number[1]) if number else None, one.get("WORDS"))
 
 
 def _location(one: Seen) -> SourceFrame | None:
@@ -91,7 +92,9 @@ def _location(one: Seen) -> SourceFrame | None:
     if place is not None:
         return split_place(place)
     return (
-        SourceFrame(file=file, line=int(line), function=one.get("FUNCTION") or "") if file and line else None
+        SourceFrame(file=file, line=need_integer(line), function=one.get("FUNCTION") or "")
+        if file and line
+        else None
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import Advice, FaultRecord, Reading, Record, ScheduledRequest, ServerState
+from analyzer.numbers import integer, need_integer, need_real
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.forms import Form, Seen, build_fault
 from analyzer.witnesses.server_lines import death, read_server, relayed, signal_of_exit
@@ -98,7 +99,9 @@ def _announced(seen: Seen) -> Sequence[Record]:
 
 def _failed_procs(seen: Seen) -> Sequence[Record]:
     """``Failed core proc(s): {'EngineCore_DP0': -4}`` tells the signal of an engine that said nothing."""
-    signals = [signal for text in seen.fields.get("EXIT", []) if (signal := signal_of_exit(int(text)))]
+    signals = [
+        signal for text in seen.fields.get("EXIT", []) if (signal := signal_of_exit(need_integer(text)))
+    ]
     fault = relayed(seen, NAME, "peer_lost")
     if signals:
         fault = msgspec.structs.replace(death(seen, NAME, signals[0]), relayed=True)
@@ -107,7 +110,7 @@ def _failed_procs(seen: Seen) -> Sequence[Record]:
 
 def _died(seen: Seen) -> Sequence[Record]:
     exit_code = seen.get("EXIT")
-    signal = signal_of_exit(int(exit_code)) if exit_code else None
+    signal = signal_of_exit(need_integer(exit_code)) if exit_code else None
     pid = seen.number("PID")
     fault = death(seen, NAME, signal) if signal else relayed(seen, NAME, "peer_lost")
     return [msgspec.structs.replace(fault, relayed=True, pid=pid or fault.pid)]
@@ -129,7 +132,7 @@ def _scheduled(seen: Seen) -> Sequence[Record]:
             source=seen.source,
             line=seen.line,
             request_id=name.strip().strip("'"),
-            tokens=int(tokens[at]) if at < len(tokens) else None,
+            tokens=integer(tokens[at]) if at < len(tokens) else None,
         )
         for at, name in enumerate(ids)
     ]
@@ -139,7 +142,7 @@ def _stats(seen: Seen) -> Sequence[Record]:
     """``8 requests were running, 0 waiting, KV cache 13.0% full``."""
     told = dict(field.split("=", 1) for field in seen.fields.get("FIELD", []))
     words = [
-        form.format(f"{float(told[name]):.1%}" if name.endswith("usage") else told[name])
+        form.format(f"{need_real(told[name]):.1%}" if name.endswith("usage") else told[name])
         for name, form in _LOAD
         if name in told
     ]

@@ -15,6 +15,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import Advice, FaultRecord, Reading
+from analyzer.numbers import integer
 from analyzer.schema import FaultKind
 from analyzer.tables.xids import GPU_LOST, Xid, bus_of, by_name, by_number, kind_of, previous_xid
 from analyzer.witness import Fetch, Witness
@@ -121,7 +122,7 @@ def _event(one: Seen) -> _Event:
         first=one,
         gpu=gpu.group(1).lower() if gpu else "",
         number=number if number is not None else 0,
-        pid=int(pid) if pid else None,
+        pid=integer(pid),
         name=None if name in {"", "<unknown>"} else name,
         text=one.get("TEXT") or "",
         lines=list(one.lines),

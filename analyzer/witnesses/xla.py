@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, FaultSite, Reading
+from analyzer.numbers import natural
 from analyzer.schema import FaultKind
 from analyzer.tables.codes import ErrorCode, by_code
 from analyzer.tables.known_text import by_text_start
@@ -99,7 +100,8 @@ def _fault(one: Seen) -> FaultRecord:
 def _of_hip(code: str | None) -> ErrorCode | None:
     """``hipError_t(98)``: XLA has no names for what HIP returns; null = no number."""
     number = (code or "").partition("(")[2].rstrip(")")
-    return by_code(int(number)) if number.isdigit() else None
+    known = natural(number)
+    return None if known is None else by_code(known)
 
 
 def _kind_of_status(one: Seen) -> FaultKind:
