@@ -19,12 +19,15 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from analyzer.record.ops.cuda_kernels import watch_cuda_kernels
 from analyzer.record.ops.describe import Inputs
 from analyzer.record.ops.graphs import watch_graphs
+from analyzer.record.ops.marks_file import remove_marks
 from analyzer.record.ops.mode import mode_class
 from analyzer.record.ops.recorder import LogSink, Recorder, Sink, ring_for_process
 from analyzer.record.ops.ring import Ring
@@ -85,18 +88,24 @@ def recover(path: str, *, stamps: bool = False) -> str:
 
 
 def _write_log(path: str, log: str, *, stamps: bool) -> None:
-    from analyzer.record.ops.dump import read_ring, render_events, save_inputs
+    from analyzer.record.ops.dump import read_ring, render_events, render_marks, save_inputs
     from analyzer.record.stamp import stamp_lines
 
     ring = Path(path + RING_SUFFIX)
-    ops = read_ring(ring).ops
+    dump = read_ring(ring)
+    ops = dump.ops
     with Path(log).open("wb") as file:
         file.writelines(
             stamp_lines(text + b"\n", time_ns, "stderr") if stamps else text + b"\n"
             for time_ns, text in render_events(ops)
         )
+        now_ns = time.time_ns()
+        for line in render_marks(dump):
+            text = f"{line}\n".encode()
+            file.write(stamp_lines(text, now_ns, "stderr") if stamps else text)
     save_inputs(ops, Path(f"{log}.inputs"))
     ring.unlink()
+    remove_marks(ring)
 
 
 def install(folder: str, ring: int, inputs: Inputs) -> None:
@@ -112,16 +121,20 @@ def install(folder: str, ring: int, inputs: Inputs) -> None:
     recorder = Recorder(ring_for_process(folder, ring))
     mode = mode_class(recorder, inputs)
     mode().__enter__()
-    watch_steps(recorder)
-    watch_graphs(recorder)
-    watch_triton(recorder)
+    _watch(recorder)
     os.register_at_fork(after_in_child=lambda: recorder.replace_sink(ring_for_process(folder, ring)))
     _in_new_threads(mode)
 
 
+def _watch(recorder: Recorder) -> list[Callable[[], None]]:
+    """Meet what no dispatch mode sees; the functions undo it."""
+    watches = (watch_steps, watch_graphs, watch_triton, watch_cuda_kernels)
+    return [watch(recorder) for watch in watches]
+
+
 @contextlib.contextmanager
 def _watching(recorder: Recorder, inputs: Inputs) -> Iterator[None]:
-    undo = [watch_steps(recorder), watch_graphs(recorder), watch_triton(recorder)]
+    undo = _watch(recorder)
     try:
         with mode_class(recorder, inputs)():
             yield

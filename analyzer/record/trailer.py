@@ -8,6 +8,7 @@ quotes or nothing in it is a JSON string, all others stand bare::
     [RECORD] CHILD pid=4242
     [RECORD] OPS pid=4250 ops=812 lost=0
     [RECORD] STEP n=7
+    [RECORD] DONE stream=0 device=cuda:0 id=243 op=aten::mul last=331
     [RECORD] EXIT signal=SIGSEGV code=139 duration_s=12.345
     [RECORD] VERSION driver=580.65 cuda=13.0 torch=2.11.0 max=26.7
     [RECORD] GPU index=0 name="NVIDIA H200" memory_mib=143771
@@ -29,7 +30,7 @@ import msgspec
 from analyzer.schema import Value
 
 PREFIX = "[RECORD] "
-WORDS = frozenset({"START", "SET", "CHILD", "OPS", "STEP", "EXIT", "VERSION", "GPU", "END"})
+WORDS = frozenset({"START", "SET", "CHILD", "OPS", "STEP", "DONE", "EXIT", "VERSION", "GPU", "END"})
 _BARE = re.compile(r'[^\s"=]+')
 _PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|[^\s"]+)')
 

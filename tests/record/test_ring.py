@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from analyzer.errors import InputError
 from analyzer.record.ops.dump import is_ring, read_ring, render_ring
 from analyzer.record.ops.inputs import SavedInput, evidence, pack_inputs
-from analyzer.record.ops.ring import HEADER_BYTES, Ring
+from analyzer.record.ops.ring import HEADER_BYTES, SLOT, Ring
 
 
 def filled(path: Path, count: int, *, slots: int = 8, text_bytes: int = 4096) -> Ring:
@@ -75,7 +75,7 @@ def test_a_half_written_slot_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "1.ring"
     filled(path, 3).close()
     data = bytearray(path.read_bytes())
-    data[HEADER_BYTES + 64] ^= 0xFF  # first word of the second slot
+    data[HEADER_BYTES + SLOT.size] ^= 0xFF  # first word of the second slot
     path.write_bytes(data)
     assert [op.id for op in read_ring(path).ops] == [0, 2]
 

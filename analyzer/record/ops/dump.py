@@ -23,17 +23,21 @@ from pathlib import Path
 
 from analyzer.errors import InputError
 from analyzer.record.ops.inputs import evidence, file_name
+from analyzer.record.ops.marks_file import Marks, read_marks
 from analyzer.record.ops.ring import HEADER, HEADER_BYTES, LENGTH, MAGIC, SLOT, VERSION
 from analyzer.record.ops.settings import step_mark
+from analyzer.record.trailer import render_line
 from analyzer.schema import Value
 
+_U16 = 0xFFFF
 _GONE = b"op\n;target=unknown"  # the text was overwritten: more distinct texts than the arena holds
 
 
 class RingOp(Value):
     """One op of a ring. ``done_ns`` null = the call had not returned; ``inputs``: see ``inputs.py``.
 
-    ``step``: calls of the outermost module up to it (``steps.py``); 0 = none yet.
+    ``step``: calls of the outermost module up to it (``steps.py``); 0 = none yet. ``stream``
+    and ``mark``: see ``marks_file.py``; null = it has no mark.
     """
 
     id: int
@@ -44,6 +48,8 @@ class RingOp(Value):
     done_ns: int | None
     thread: int
     step: int = 0
+    stream: int | None = None
+    mark: int = 0
     inputs: bytes | None = None
 
     @property
@@ -53,11 +59,12 @@ class RingOp(Value):
 
 
 class RingDump(Value):
-    """A whole ring; ops by id. Those before ``ops[0].id`` are no longer in it."""
+    """A whole ring; ops by id. Those before ``ops[0].id`` are no longer in it. ``marks`` null = none."""
 
     pid: int
     started_ns: int
     ops: list[RingOp]
+    marks: Marks | None = None
 
 
 def is_ring(first: bytes) -> bool:
@@ -88,7 +95,7 @@ def _read(path: Path, data: mmap.mmap) -> RingDump:
     known: dict[int, bytes] = {}
     ops = []
     for at in range(HEADER_BYTES, base, SLOT.size):
-        check, launch_ns, done_ns, op, frames, saved, thread, step, again = SLOT.unpack_from(data, at)
+        check, launch_ns, done_ns, op, frames, saved, thread, step, mark, again = SLOT.unpack_from(data, at)
         if not check or check != again:  # never used, or the process died inside the write
             continue
         for place in (op, frames):
@@ -105,10 +112,13 @@ def _read(path: Path, data: mmap.mmap) -> RingDump:
                 done_ns=done_ns or None,
                 thread=thread,
                 step=step,
+                stream=(mark & _U16) - 1 if mark else None,
+                mark=mark >> 16,
                 inputs=_record(data, base + texts, inputs, input_head, saved),
             )
         )
-    return RingDump(pid=pid, started_ns=started_ns, ops=sorted(ops, key=lambda one: one.id))
+    ops.sort(key=lambda one: one.id)
+    return RingDump(pid=pid, started_ns=started_ns, ops=ops, marks=read_marks(path))
 
 
 def _record(data: mmap.mmap, base: int, size: int, head: int, place: int) -> bytes | None:
@@ -123,6 +133,8 @@ def _record(data: mmap.mmap, base: int, size: int, head: int, place: int) -> byt
 def render_launch(op: RingOp) -> bytes:
     """The launch record without its last line end."""
     closing = op.detail + (evidence(op.inputs) if op.inputs else "")
+    if op.stream:  # the first one is not told
+        closing += f";stream={op.stream}"
     if op.frames:
         return "\n".join([f"[OP] LAUNCH {op.name} [id={op.id}] ", *op.frames, closing]).encode()
     return f"[OP] LAUNCH {op.name} [id={op.id}] {closing.removeprefix(';')}".encode()
@@ -154,13 +166,45 @@ def render_events(
         yield time_ns, text
 
 
+def render_marks(dump: RingDump) -> Iterator[str]:
+    """A line a stream: what the device had finished when the ring was read; none without marks.
+
+    ::
+
+        [RECORD] DONE stream=0 device=cuda:0 id=243 op=aten::mul last=331
+
+    ``id``: the last op that it finished, ``last``: the last one launched. Without ``id`` it finished none.
+    ``graph``: the ops of a CUDA graph, as its last replay left them. ``none``: why there are no marks.
+    """
+    if dump.marks is None:
+        return
+    if dump.marks.why_not:
+        yield render_line("DONE", {"none": dump.marks.why_not})
+        return
+    for one in dump.marks.streams:
+        own = [op for op in dump.ops if op.stream == one.stream]
+        first_left = min((op.id for op in own if op.mark > one.done), default=None)
+        done = [op for op in own if first_left is None or op.id < first_left]
+        pairs = {
+            "stream": one.stream,
+            "device": f"cuda:{one.device}",
+            "id": done[-1].id if done else None,
+            "op": done[-1].name if done else None,
+            "last": own[-1].id if own else None,
+            "graph": one.graph or None,
+        }
+        yield render_line("DONE", pairs)
+
+
 def render_ring(path: Path) -> bytes:
     """The op log of a ring, without stamps.
 
     Raises:
         InputError: Not a ring.
     """
-    return b"".join(text + b"\n" for _, text in render_events(read_ring(path).ops))
+    dump = read_ring(path)
+    marks = [line.encode() for line in render_marks(dump)]
+    return b"".join(text + b"\n" for text in (*(text for _, text in render_events(dump.ops)), *marks))
 
 
 def save_inputs(ops: Sequence[RingOp], folder: Path, prefix: str = "") -> int:

@@ -40,6 +40,7 @@ def watch_graphs(recorder: Recorder, graph_class: Any = None) -> Callable[[], No
         result = begin(graph, *args, **kwargs)
         recorder.returned(ident)
         recorder.capture = name
+        recorder.mark(ident, _index())  # the first node: each replay says that it has begun
         return result
 
     def capture_end(graph: Any, *args: Any, **kwargs: Any) -> Any:
@@ -49,6 +50,7 @@ def watch_graphs(recorder: Recorder, graph_class: Any = None) -> Callable[[], No
     def replay_logged(graph: Any, *args: Any, **kwargs: Any) -> Any:
         ident = recorder.launch(_text("cuda_graph_replay", getattr(graph, _NAME, "unknown")), depth=2)
         result = replay(graph, *args, **kwargs)
+        recorder.mark(ident, _index())
         recorder.returned(ident)
         return result
 
@@ -73,6 +75,10 @@ def _text(name: str, graph: str) -> bytes:
 
 
 def _device() -> str:
+    return f"cuda:{index}" if (index := _index()) >= 0 else "cuda"
+
+
+def _index() -> int:
     import torch
 
-    return f"cuda:{torch.cuda.current_device()}" if torch.cuda.is_available() else "cuda"
+    return torch.cuda.current_device() if torch.cuda.is_available() else -1

@@ -17,12 +17,19 @@ MOST = 8  # kinds of operands of one op that are looked through; with more a key
 class Known:
     """What is known of a call: its text, whether it takes integers, and gives some (null = not known yet)."""
 
-    __slots__ = ("gives", "takes", "text")
+    __slots__ = ("device", "gives", "takes", "text")
 
     def __init__(self, text: bytes, *, takes: bool) -> None:
         self.text = text
         self.takes = takes
         self.gives: bool | None = None
+        self.device = cuda_device(text)
+
+
+def cuda_device(text: bytes) -> int:
+    """The number in ``;target=cuda:0`` of an op's text; -1 = it runs on no CUDA device."""
+    number = text.partition(b";target=cuda:")[2].partition(b";")[0]
+    return int(number) if number.isdigit() else -1
 
 
 Getter = Callable[[Any], tuple[Any, ...]]

@@ -40,6 +40,8 @@ def mode_class(recorder: Recorder, inputs: Inputs) -> Any:
         op, saved = describe(info, args, kwargs)
         ident = launch(op.text, saved, 2)
         result = call(*args, **kwargs) if kwargs else call(*args)
+        if op.device >= 0:
+            recorder.mark(ident, op.device)
         recorder.returned(ident)
         if op.gives is not False:
             gave(op, ident, result)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from analyzer.record.ops.frames import Stacks
+from analyzer.record.ops.marks import DeviceMarks
 from analyzer.record.ops.ring import Ring
 from analyzer.record.ops.settings import INPUT_BYTES, RING_SUFFIX, TEXT_BYTES, step_mark
 from analyzer.record.ops.writers import Writers
@@ -89,6 +90,7 @@ class Recorder:
 
     def __init__(self, sink: Sink) -> None:
         self.capture: str | None = None  # name of the CUDA graph that is being captured
+        self._marks: DeviceMarks | None = None
         self.writers = Writers()
         self._stack = Stacks().text
         self.replace_sink(sink)
@@ -119,9 +121,22 @@ class Recorder:
         self.returned = sink.returned
         self._ids = itertools.count()  # next() is atomic: threads share it
         self.writers.forget()
+        if isinstance(sink, Ring):
+            self._ring, self._marks = sink, DeviceMarks(sink.path)
+        else:
+            self._marks = None
+
+    def mark(self, ident: int, device: int) -> None:
+        """Have the device tell when it has finished an op that was just launched on it."""
+        if self._marks is not None:
+            mark = self._marks.mark(device, self.capture)
+            if mark:
+                self._ring.marked(ident, mark)
 
     def close(self) -> None:
         """Close the sink."""
+        if self._marks is not None:
+            self._marks.close()
         self._sink.close()
 
 

@@ -25,16 +25,16 @@ from threading import get_ident
 from time import time_ns
 
 MAGIC = b"TAOPRING"
-VERSION = 2
+VERSION = 3
 HEADER = struct.Struct("<8sIIQQQQQQ")  # magic, version, pid, slots, text size, input size, heads, start time
 HEADER_BYTES = 128
 HEADS_AT = 40  # offset of the two heads in the header
 SLOT = struct.Struct(
-    "<QqqQQQIIQ"
-)  # id + 1, launch_ns, done_ns, op text, frames, inputs, thread, step, id + 1
+    "<QqqQQQIIQQ"
+)  # id + 1, launch_ns, done_ns, op text, frames, inputs, thread, step, mark (marks.py), id + 1
 _WORDS = SLOT.size // 8  # of a slot
 _FIRST = HEADER_BYTES // 8  # word at which the slots begin
-_DONE = 2  # word of done_ns in a slot
+_DONE, _MARK = 2, 7  # words of done_ns and mark in a slot
 _U32 = 0xFFFFFFFF
 LENGTH = struct.Struct("<I")
 _WORD = struct.Struct("<Q")
@@ -102,6 +102,7 @@ class Ring:
             self._append(1, inputs) if inputs is not None else 0,
             get_ident() & _U32,
             step & _U32,
+            0,
             check,
         )
 
@@ -110,6 +111,12 @@ class Ring:
         at = _FIRST + ident % self._slots * _WORDS
         if self._words[at] == ident + 1:  # not yet overwritten by a younger op
             self._words[at + _DONE] = time_ns()
+
+    def marked(self, ident: int, mark: int) -> None:
+        """Note the mark of an op (``DeviceMarks.mark``)."""
+        at = _FIRST + ident % self._slots * _WORDS
+        if self._words[at] == ident + 1:
+            self._words[at + _MARK] = mark
 
     def close(self) -> None:
         """Unmap; the file stays."""

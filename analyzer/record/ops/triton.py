@@ -65,7 +65,9 @@ class TritonWatch:
     def leave(self, metadata: Any) -> None:  # noqa: ARG002 - the hook's signature is Triton's
         """Triton's exit hook: the launch call returned."""
         if self._here.open:
-            self._recorder.returned(self._here.open.pop())
+            ident = self._here.open.pop()
+            self._recorder.mark(ident, _current_device())
+            self._recorder.returned(ident)
 
     def wrap(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """``JITFunction.run`` that remembers its arguments for the hook inside."""
@@ -80,6 +82,13 @@ class TritonWatch:
                 del self._here.open[depth:]  # a launch that raised has no exit hook
 
         return run_noted
+
+
+def _current_device() -> int:
+    """Triton launches on the current device."""
+    import torch
+
+    return torch.cuda.current_device() if torch.cuda.is_initialized() else -1
 
 
 def _bound(call: tuple[Any, Sequence[Any], Mapping[str, Any]]) -> dict[str, Any]:

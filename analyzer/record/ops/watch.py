@@ -15,7 +15,8 @@ from pathlib import Path
 import msgspec
 
 from analyzer.errors import InputError
-from analyzer.record.ops.dump import RingDump, RingOp, read_ring, render_events, save_inputs
+from analyzer.record.ops.dump import RingDump, RingOp, read_ring, render_events, render_marks, save_inputs
+from analyzer.record.ops.marks_file import remove_marks
 from analyzer.record.ops.settings import RING_SUFFIX
 from analyzer.record.rotate import numbered
 from analyzer.record.stamp import Stream, cri_time, stamp_lines
@@ -71,7 +72,9 @@ class OpsWatch:
         self._folder.mkdir(parents=True)
 
     def clear(self) -> None:
-        """Remove the rings; what was worth keeping is in the log."""
+        """Remove the rings and their marks; what was worth keeping is in the log."""
+        for ring in self._folder.glob(f"*{RING_SUFFIX}"):
+            remove_marks(ring)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def cut(self, data: bytes) -> int | None:
@@ -119,6 +122,8 @@ class OpsWatch:
         for time_ns, text in render_events(new, late, step):
             stamp = cri_time(time_ns) + b" stderr F " + seen.tag.encode()
             out.append(stamp + text.replace(b"\n", b"\n" + stamp) + b"\n")
+        marks = "".join(f"{seen.tag}{line}\n" for line in render_marks(dump))
+        out.append(stamp_lines(marks.encode(), time.time_ns(), _STREAM))
         return b"".join(out)
 
     @staticmethod

@@ -1,0 +1,205 @@
+"""Marks that the device writes behind each op, in stream order: what it finished is known after any crash.
+
+``cuStreamWriteValue32`` enqueues a write of the op's number into mapped memory (observed.md 37): no wait, no
+event, no kernel; inside a captured CUDA graph it becomes a node that fires at each replay (38). Runs in the
+recorded program, at every op: what the driver refuses is said in the file, and the program goes on without
+marks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import mmap
+import os
+import struct
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from analyzer.record.ops.marks_file import (
+    FILE_BYTES,
+    HEADER,
+    MAGIC,
+    REASON_AT,
+    SHARED,
+    SLOT,
+    SLOT_BYTES,
+    SLOTS,
+    SLOTS_AT,
+    VERSION,
+    path_of,
+)
+
+_PORTABLE_MAPPED = 1 | 2
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: a registration must not end somebody's capture
+_U32 = 0xFFFFFFFF
+_STICKY = frozenset({214, 220, 226, *range(700, 703), *range(709, 722)})  # the context is lost, not the marks
+
+
+class _Slot:
+    """Where the device writes for one stream, and the words that the host keeps."""
+
+    __slots__ = ("index", "pointer", "word")
+
+    def __init__(self, index: int, base: int) -> None:
+        self.index = index
+        self.pointer = base + SLOTS_AT + index * SLOT_BYTES
+        self.word = (SLOTS_AT + index * SLOT_BYTES) // 8 + 1  # of ``last``
+
+
+class DeviceMarks:
+    """Marks of one process; ``mark`` is called after each launch. One that cannot mark does nothing."""
+
+    def __init__(self, ring: str) -> None:
+        """Make the file beside (in memory) the ring.
+
+        Args:
+            ring: Path of the ring whose ops are marked.
+        """
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)  # next() is atomic: threads share it
+        self._slots: dict[tuple[int, int, str | None], _Slot | None] = {}
+        self._path = path_of(Path(ring))
+        self._write: Any = None
+        self._base = 0
+        self._off = False
+        self._map: mmap.mmap | None = None
+        try:
+            self._make()
+        except OSError as error:
+            self._off = True
+            self._why = f"no file in {SHARED}: {error.strerror or error}"
+
+    def _make(self) -> None:
+        descriptor = os.open(
+            self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
+        try:
+            os.ftruncate(descriptor, FILE_BYTES)
+            self._map = mmap.mmap(descriptor, FILE_BYTES)
+        finally:
+            os.close(descriptor)
+        HEADER.pack_into(self._map, 0, MAGIC, VERSION, os.getpid(), SLOTS, SLOTS_AT)
+        self._words = memoryview(self._map).cast("Q")
+
+    def mark(self, device: int, capture: str | None = None) -> int:
+        """Enqueue the mark of an op behind it.
+
+        Args:
+            device: Number of its CUDA device.
+            capture: Name of the CUDA graph that is being captured; null = none.
+
+        Returns:
+            Its mark: number << 16, and the stream from 1 on; 0 = none.
+        """
+        if self._off or device < 0:
+            return 0
+        stream = self._stream(device)
+        if not stream and device != self._current():
+            return 0  # the default stream is that of the current device: it would be marked instead
+        key = (device, stream, capture)
+        try:
+            slot = self._slots[key]
+        except KeyError:
+            slot = self._open(key)
+        if slot is None:
+            return 0
+        number = next(self._numbers)
+        code = self._write(stream, slot.pointer, number & _U32, 0)
+        if code:
+            if code not in _STICKY:
+                self._stop(f"cuStreamWriteValue32 was refused with code {code}")
+            return 0
+        self._words[slot.word] = number
+        return number << 16 | slot.index + 1
+
+    def close(self) -> None:
+        """No op is marked any more; the file stays. The device may still write, so it stays mapped."""
+        self._off = True
+
+    def _open(self, key: tuple[int, int, str | None]) -> _Slot | None:
+        """The slot of a stream that is met for the first time; null = there can be none now."""
+        with self._lock:
+            if key in self._slots:
+                return self._slots[key]
+            device, stream, capture = key
+            if not self._base and not (self._register() if capture is None else False):
+                return None  # not during a capture: the next op outside of one tries again
+            index = len(self._slots)
+            if index >= SLOTS or self._map is None:
+                return None
+            slot = _Slot(index, self._base)
+            at = SLOTS_AT + index * SLOT_BYTES
+            SLOT.pack_into(self._map, at, 0, 0, 0, stream, device, 1, (capture or "").encode()[:32])
+            self._slots[key] = slot
+            return slot
+
+    def _register(self) -> bool:
+        """Let the device write into the file. A context is current: an op of it was just launched."""
+        library, names = _api()
+        try:
+            driver = ctypes.CDLL(library)
+            register, get_pointer, write = (getattr(driver, name) for name in names)
+        except (OSError, AttributeError) as error:
+            return self._stop(f"this driver cannot write marks: {error}")
+        write.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint]
+        address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))  # type: ignore[arg-type]
+        pointer = ctypes.c_uint64()
+        with _relaxed(driver):
+            code = register(ctypes.c_void_p(address), ctypes.c_size_t(FILE_BYTES), _PORTABLE_MAPPED)
+            code = code or get_pointer(ctypes.byref(pointer), ctypes.c_void_p(address), 0)
+        if code:
+            return code in _STICKY or self._stop(f"the driver refused to map the marks, with code {code}")
+        self._write, self._base = write, pointer.value
+        return True
+
+    def _stream(self, device: int) -> int:
+        """The handle of the current stream of a device; learns where torch tells it."""
+        import torch
+
+        self._current = torch._C._cuda_getDevice  # type: ignore[method-assign, attr-defined, unused-ignore]  # noqa: SLF001
+        self._stream = torch._C._cuda_getCurrentRawStream  # type: ignore[method-assign, unused-ignore]  # noqa: SLF001
+        return int(self._stream(device))
+
+    def _current(self) -> int:
+        """The current device; replaced by torch's own function at the first mark."""
+        return -1
+
+    def _stop(self, why: str) -> bool:
+        """Give up, and say why in the file."""
+        self._off = True
+        if self._map is not None:
+            text = why.encode()[:1024]
+            struct.pack_into("<I", self._map, REASON_AT, len(text))
+            self._map[REASON_AT + 4 : REASON_AT + 4 + len(text)] = text
+        return False
+
+
+def _api() -> tuple[str, tuple[str, str, str]]:
+    """The driver's library, and its functions to register, to find the device's address, and to write."""
+    import torch
+
+    if torch.version.hip:
+        return "libamdhip64.so", ("hipHostRegister", "hipHostGetDevicePointer", "hipStreamWriteValue32")
+    return "libcuda.so.1", (
+        "cuMemHostRegister_v2",
+        "cuMemHostGetDevicePointer_v2",
+        "cuStreamWriteValue32_v2",
+    )
+
+
+@contextlib.contextmanager
+def _relaxed(driver: Any) -> Iterator[None]:
+    """This thread's calls are not forbidden by a capture of another thread."""
+    mode = ctypes.c_int(_RELAXED)
+    known = hasattr(driver, "cuThreadExchangeStreamCaptureMode")
+    if known:
+        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    try:
+        yield
+    finally:
+        if known:
+            driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
