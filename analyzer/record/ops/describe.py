@@ -16,7 +16,9 @@ from analyzer.record.ops.inputs import CODES, SavedInput, pack_inputs
 from analyzer.record.ops.recorder import Recorder
 from analyzer.record.ops.settings import INPUT_LIMIT
 from analyzer.record.ops.signature import Operands, OpInfo, by_name
+from analyzer.record.ops.values import is_indexing
 
+EMPTY = b"empty"  # new memory without values: aten::empty, aten::new_empty_strided ...
 KNOWN_OPS = 1 << 15  # distinct operand lists; a growing KV cache makes new ones at every step
 Inputs = Literal["none", "cpu", "sync"]
 # A tensor subclass may refuse any question, and reading a value meets the fault of an earlier op. The program
@@ -71,6 +73,8 @@ class Describer:
             ]
         except _REFUSALS:
             tensors = []
+        if EMPTY in known.text.partition(b"\n")[0]:
+            tensors = []  # nobody wrote what is in it
         known.gives = bool(tensors)
         self._recorder.writers.wrote(ident, tensors)
 
@@ -85,22 +89,25 @@ class Describer:
     def _saved(self, info: OpInfo, args: Any, kwargs: Any) -> bytes | None:
         named = by_name(self._operands, info, args, kwargs, self._operands.is_integer)
         # What the op writes holds garbage before it (observed.md 29).
+        indexing = is_indexing(info.name)
         found = [
             one
             for name, tensor in named
-            if name.partition(".")[0] not in info.written and (one := self._save(name, tensor)) is not None
+            if name.partition(".")[0] not in info.written
+            and (one := self._save(name, tensor, indexing=indexing)) is not None
         ]
         return pack_inputs(info.name, found) if found else None
 
-    def _save(self, name: str, tensor: Any) -> SavedInput | None:
+    def _save(self, name: str, tensor: Any, *, indexing: bool) -> SavedInput | None:
         """Values where they may be read, and who wrote them; null = neither is known."""
         writer = self._recorder.writers.of(tensor)
         if self._is_readable(tensor):
             return read_values(name, tensor)._replace(writer=writer)
-        if writer is None:
+        copied = self._recorder.copy(tensor) if indexing and tensor.is_cuda else None
+        if writer is None and copied is None:
             return None
         shape, dtype = tuple(tensor.shape), _word(tensor.dtype)
-        return SavedInput(name, shape, dtype, str(tensor.device), None, None, b"", writer)
+        return SavedInput(name, shape, dtype, str(tensor.device), None, None, b"", writer, copied)
 
     def _is_readable(self, tensor: Any) -> bool:
         """While a CUDA graph is captured nothing may be read: a copy to the host would end the capture."""

@@ -22,6 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from analyzer.errors import InputError
+from analyzer.record.ops.copied import with_copied
 from analyzer.record.ops.inputs import evidence, file_name
 from analyzer.record.ops.marks_file import Marks, read_marks
 from analyzer.record.ops.ring import HEADER, HEADER_BYTES, LENGTH, MAGIC, SLOT, VERSION
@@ -92,6 +93,7 @@ def _read(path: Path, data: mmap.mmap) -> RingDump:
     base = HEADER_BYTES + slots * SLOT.size
     if magic != MAGIC or version != VERSION or len(data) != base + texts + inputs:
         raise InputError(f"{path}: not a ring of ops of version {VERSION}")
+    marks = read_marks(path)
     known: dict[int, bytes] = {}
     ops = []
     for at in range(HEADER_BYTES, base, SLOT.size):
@@ -114,11 +116,15 @@ def _read(path: Path, data: mmap.mmap) -> RingDump:
                 step=step,
                 stream=(mark & _U16) - 1 if mark else None,
                 mark=mark >> 16,
-                inputs=_record(data, base + texts, inputs, input_head, saved),
+                inputs=_inputs(_record(data, base + texts, inputs, input_head, saved), marks),
             )
         )
     ops.sort(key=lambda one: one.id)
-    return RingDump(pid=pid, started_ns=started_ns, ops=ops, marks=read_marks(path))
+    return RingDump(pid=pid, started_ns=started_ns, ops=ops, marks=marks)
+
+
+def _inputs(blob: bytes | None, marks: Marks | None) -> bytes | None:
+    return None if blob is None else with_copied(blob, marks)
 
 
 def _record(data: mmap.mmap, base: int, size: int, head: int, place: int) -> bytes | None:

@@ -22,6 +22,7 @@ _PLUMBING = (
     "torch/utils/_device.py",
     "triton/runtime/jit.py",
     "triton/runtime/autotuner.py",
+    "triton/knobs.py",
 )
 
 

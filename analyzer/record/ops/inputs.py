@@ -29,7 +29,10 @@ CODES = {
 
 
 class SavedInput(NamedTuple):
-    """One argument. No ``data`` = the values were not kept; ``low`` null = not read, or there are none."""
+    """One argument. No ``data`` = the values were not kept; ``low`` null = not read, or there are none.
+
+    ``copied``: where a device will have put them (``values.Copied``).
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -39,6 +42,7 @@ class SavedInput(NamedTuple):
     high: int | None
     data: bytes
     writer: int | None = None
+    copied: str | None = None
 
 
 def pack_inputs(op: str, inputs: list[SavedInput]) -> bytes:
@@ -56,6 +60,8 @@ def pack_inputs(op: str, inputs: list[SavedInput]) -> bytes:
             metadata[f"{one.name}.max"] = str(one.high)
         if one.writer is not None:
             metadata[f"{one.name}.from"] = str(one.writer)
+        if one.copied is not None:
+            metadata[f"{one.name}.copied"] = one.copied
         if one.data:
             end = offset + len(one.data)
             header[one.name] = {"dtype": CODES[one.dtype], "shape": one.shape, "data_offsets": [offset, end]}

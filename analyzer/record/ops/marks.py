@@ -20,7 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.record.ops.marks_file import (
+    ARENA_AT,
     FILE_BYTES,
+    FIXED,
+    FIXED_BYTES,
+    HEAD_AT,
     HEADER,
     MAGIC,
     REASON_AT,
@@ -29,6 +33,8 @@ from analyzer.record.ops.marks_file import (
     SLOT_BYTES,
     SLOTS,
     SLOTS_AT,
+    VALUE_BYTES,
+    VALUES_AT,
     VERSION,
     path_of,
 )
@@ -61,7 +67,10 @@ class DeviceMarks:
         """
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)  # next() is atomic: threads share it
-        self._slots: dict[tuple[int, int, str | None], _Slot | None] = {}
+        self._slots: dict[tuple[int, int, str | None], _Slot] = {}
+        self._head, self._fixed = 0, 0
+        self._copy: Any = None
+        self._host = 0
         self._path = path_of(Path(ring))
         self._write: Any = None
         self._base = 0
@@ -83,6 +92,7 @@ class DeviceMarks:
         finally:
             os.close(descriptor)
         HEADER.pack_into(self._map, 0, MAGIC, VERSION, os.getpid(), SLOTS, SLOTS_AT)
+        struct.pack_into("<II", self._map, ARENA_AT, VALUES_AT, VALUE_BYTES)
         self._words = memoryview(self._map).cast("Q")
 
     def mark(self, device: int, capture: str | None = None) -> int:
@@ -98,15 +108,11 @@ class DeviceMarks:
         if self._off or device < 0:
             return 0
         stream = self._stream(device)
-        if not stream and device != self._current():
-            return 0  # the default stream is that of the current device: it would be marked instead
-        key = (device, stream, capture)
-        try:
-            slot = self._slots[key]
-        except KeyError:
-            slot = self._open(key)
+        slot = self._slots.get((device, stream, capture)) or self._open(device, stream, capture)
         if slot is None:
             return 0
+        if not stream and device != self._current():
+            return 0  # the default stream is that of the current device: it would be marked instead
         number = next(self._numbers)
         code = self._write(stream, slot.pointer, number & _U32, 0)
         if code:
@@ -120,12 +126,42 @@ class DeviceMarks:
         """No op is marked any more; the file stays. The device may still write, so it stays mapped."""
         self._off = True
 
-    def _open(self, key: tuple[int, int, str | None]) -> _Slot | None:
+    def copy(self, source: int, size: int, place: int, device: int) -> bool:
+        """Enqueue a copy of device memory into the arena of values.
+
+        Args:
+            source: Address on the device.
+            size: Bytes.
+            place: Of the arena, as ``reserve`` gave it.
+            device: Number of the CUDA device.
+        """
+        at = VALUES_AT + (VALUE_BYTES + place - FIXED if place >= FIXED else place % VALUE_BYTES)
+        return not self._copy(self._host + at, source, size, self._stream(device))
+
+    def reserve(self, size: int, device: int, capture: str | None) -> int | None:
+        """A place for values; null = there can be none. Those of a captured graph are never given again."""
+        stream = -1 if self._off else self._stream(device)
+        if stream < 0 or (not stream and device != self._current()):
+            return None
+        if self._slots.get((device, stream, capture)) is None and not self._open(device, stream, capture):
+            return None
+        with self._lock:
+            if capture is not None:
+                place, self._fixed = self._fixed, self._fixed + size
+                return FIXED + place if self._fixed <= FIXED_BYTES else None
+            place = self._head
+            if place % VALUE_BYTES + size > VALUE_BYTES:
+                place += VALUE_BYTES - place % VALUE_BYTES
+            self._head = place + size
+            self._words[HEAD_AT // 8] = self._head
+            return place
+
+    def _open(self, device: int, stream: int, capture: str | None) -> _Slot | None:
         """The slot of a stream that is met for the first time; null = there can be none now."""
+        key = (device, stream, capture)
         with self._lock:
             if key in self._slots:
                 return self._slots[key]
-            device, stream, capture = key
             if not self._base and not (self._register() if capture is None else False):
                 return None  # not during a capture: the next op outside of one tries again
             index = len(self._slots)
@@ -142,7 +178,7 @@ class DeviceMarks:
         library, names = _api()
         try:
             driver = ctypes.CDLL(library)
-            register, get_pointer, write = (getattr(driver, name) for name in names)
+            register, get_pointer, write, copy = (getattr(driver, name) for name in names)
         except (OSError, AttributeError) as error:
             return self._stop(f"this driver cannot write marks: {error}")
         write.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint]
@@ -153,7 +189,8 @@ class DeviceMarks:
             code = code or get_pointer(ctypes.byref(pointer), ctypes.c_void_p(address), 0)
         if code:
             return code in _STICKY or self._stop(f"the driver refused to map the marks, with code {code}")
-        self._write, self._base = write, pointer.value
+        copy.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
+        self._write, self._base, self._copy, self._host = write, pointer.value, copy, address
         return True
 
     def _stream(self, device: int) -> int:
@@ -178,16 +215,22 @@ class DeviceMarks:
         return False
 
 
-def _api() -> tuple[str, tuple[str, str, str]]:
-    """The driver's library, and its functions to register, to find the device's address, and to write."""
+def _api() -> tuple[str, tuple[str, ...]]:
+    """The driver's library; its functions to register, find the device's address, write and copy."""
     import torch
 
     if torch.version.hip:
-        return "libamdhip64.so", ("hipHostRegister", "hipHostGetDevicePointer", "hipStreamWriteValue32")
+        return "libamdhip64.so", (
+            "hipHostRegister",
+            "hipHostGetDevicePointer",
+            "hipStreamWriteValue32",
+            "hipMemcpyDtoHAsync",
+        )
     return "libcuda.so.1", (
         "cuMemHostRegister_v2",
         "cuMemHostGetDevicePointer_v2",
         "cuStreamWriteValue32_v2",
+        "cuMemcpyDtoHAsync_v2",
     )
 
 

@@ -11,7 +11,11 @@ Layout, little-endian. A header page: magic, version u32, pid u32, number of slo
 u32, then at 64 one text (u32 length, bytes): why there are no marks, empty where there are. A slot of 64
 bytes a stream: ``done`` u32 (the device: lower half of the last mark that it came to; of a CUDA graph, in its
 last replay), padding u32, ``last`` u64 (the host: the last mark that was enqueued), ``stream`` u64 (handle),
-``device`` i32, ``used`` u32, ``graph`` 32 bytes of text (the capture whose ops the slot is of).
+``device`` i32, ``used`` u32, ``graph`` 32 bytes of text (the capture whose ops the slot is of). Behind the
+slots an arena of values that the device copied (``values.py``): at 24 of the header its place u32 and size
+u32, at 32 its head u64. A place there is its offset in the endless stream of bytes ever reserved; it is at
+``place % size``, and still there if ``head - place <= size``. The last quarter is not used again: places
+there are counted from ``FIXED`` on, and belong to CUDA graphs, which write there at each replay.
 
 Imports nothing but the standard library: it runs in the Python of the recorded program.
 """
@@ -27,12 +31,16 @@ from typing import NamedTuple
 MAGIC = b"TAOPMARK"
 VERSION = 1
 HEADER = struct.Struct("<8sIIII")
-REASON_AT = 64
+ARENA_AT, HEAD_AT, REASON_AT = 24, 32, 64
 SLOTS_AT = 4096
 SLOT = struct.Struct("<IIQQiI32s")
 SLOT_BYTES = 64
 SLOTS = 960
-FILE_BYTES = SLOTS_AT + SLOTS * SLOT_BYTES
+VALUES_AT = SLOTS_AT + SLOTS * SLOT_BYTES
+VALUE_BYTES = 3 << 20  # used again and again: the inputs of some thousand ops
+FIXED_BYTES = 1 << 20
+FILE_BYTES = VALUES_AT + VALUE_BYTES + FIXED_BYTES
+FIXED = 1 << 62
 SHARED = Path("/dev/shm")  # noqa: S108 - memory that the device can map; a disk's file system is refused
 _LOW = 1 << 32
 
@@ -58,6 +66,22 @@ class Marks(NamedTuple):
     pid: int
     why_not: str
     streams: tuple[Mark, ...]
+    head: int
+    arena: bytes
+
+    def is_done(self, stream: int, number: int) -> bool:
+        """Whether the device came to a mark."""
+        return stream < len(self.streams) and number <= self.streams[stream].done
+
+    def values(self, place: int, size: int) -> bytes | None:
+        """Bytes of the arena; null = overwritten since."""
+        if place >= FIXED:
+            start = VALUE_BYTES + place - FIXED
+        elif self.head - place > VALUE_BYTES:
+            return None
+        else:
+            start = place % VALUE_BYTES
+        return self.arena[start : start + size]
 
 
 def path_of(ring: Path) -> Path:
@@ -94,7 +118,8 @@ def read_marks(ring: Path) -> Marks | None:
                 done=_whole(done, last),
             )
         )
-    return Marks(pid, reason, tuple(streams))
+    (head,) = struct.unpack_from("<Q", data, HEAD_AT)
+    return Marks(pid, reason, tuple(streams), head, data[VALUES_AT:])
 
 
 def remove_marks(ring: Path) -> None:

@@ -10,12 +10,13 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from analyzer.record.ops.frames import Stacks
 from analyzer.record.ops.marks import DeviceMarks
 from analyzer.record.ops.ring import Ring
 from analyzer.record.ops.settings import INPUT_BYTES, RING_SUFFIX, TEXT_BYTES, step_mark
+from analyzer.record.ops.values import copy_values
 from analyzer.record.ops.writers import Writers
 
 
@@ -132,6 +133,16 @@ class Recorder:
             mark = self._marks.mark(device, self.capture)
             if mark:
                 self._ring.marked(ident, mark)
+
+    def copy(self, tensor: Any) -> str | None:
+        """Have the device keep the values of a tensor as they are now; null = it cannot."""
+        if self._marks is None or not getattr(tensor, "is_cuda", False):
+            return None
+        try:
+            found = copy_values(self._marks, tensor, self.capture)
+        except (RuntimeError, TypeError, ValueError, AttributeError):  # it refuses, or the context is lost
+            return None
+        return None if found is None else found.text()
 
     def close(self) -> None:
         """Close the sink."""

@@ -39,13 +39,13 @@ class TritonWatch:
         name = str(metadata.get().get("name", "unknown")) if metadata is not None else "unknown"
         call = self._here.call
         pointers = _integers(call)
-        saved = self._writers_of(name, pointers)
+        saved = self._integers_of(name, pointers)
         ident = self._recorder.launch(kernel_text(name, call), saved, depth=2)
         self._here.open.append(ident)
         self._recorder.writers.wrote(ident, pointers.values())  # it may write whatever it has a pointer to
 
-    def _writers_of(self, name: str, pointers: Mapping[str, Any]) -> bytes | None:
-        """Who wrote the integers that a kernel is given; null = nobody that is known."""
+    def _integers_of(self, name: str, pointers: Mapping[str, Any]) -> bytes | None:
+        """The integers that a kernel is given: who wrote them, and their values; null = it is given none."""
         found = [
             SavedInput(
                 key,
@@ -56,9 +56,10 @@ class TritonWatch:
                 None,
                 b"",
                 writer,
+                self._recorder.copy(one),
             )
             for key, one in pointers.items()
-            if (writer := self._recorder.writers.of(one)) is not None
+            if (writer := self._recorder.writers.of(one)) is not None  # else it may hold nothing yet
         ]
         return pack_inputs(name, found) if found else None
 
