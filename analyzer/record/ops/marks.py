@@ -42,7 +42,10 @@ from analyzer.record.ops.marks_file import (
 _PORTABLE_MAPPED = 1 | 2
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: a registration must not end somebody's capture
 _U32 = 0xFFFFFFFF
-_STICKY = frozenset({214, 220, 226, *range(700, 703), *range(709, 722)})  # the context is lost, not the marks
+# The context is lost, not the marks.
+_LOST = frozenset({4, 201, 214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721})
+_KEPT: list[mmap.mmap] = []  # the device may still write where a log was closed: never unmapped
+_MOST_KEPT = 64
 
 
 class _Slot:
@@ -91,6 +94,7 @@ class DeviceMarks:
             self._map = mmap.mmap(descriptor, FILE_BYTES)
         finally:
             os.close(descriptor)
+        _KEPT.append(self._map)
         HEADER.pack_into(self._map, 0, MAGIC, VERSION, os.getpid(), SLOTS, SLOTS_AT)
         struct.pack_into("<II", self._map, ARENA_AT, VALUES_AT, VALUE_BYTES)
         self._words = memoryview(self._map).cast("Q")
@@ -116,7 +120,7 @@ class DeviceMarks:
         number = next(self._numbers)
         code = self._write(stream, slot.pointer, number & _U32, 0)
         if code:
-            if code not in _STICKY:
+            if code not in _LOST:
                 self._stop(f"cuStreamWriteValue32 was refused with code {code}")
             return 0
         self._words[slot.word] = number
@@ -175,6 +179,8 @@ class DeviceMarks:
 
     def _register(self) -> bool:
         """Let the device write into the file. A context is current: an op of it was just launched."""
+        if len(_KEPT) > _MOST_KEPT:
+            return self._stop("this process has made too many op logs")
         library, names = _api()
         try:
             driver = ctypes.CDLL(library)
@@ -188,7 +194,7 @@ class DeviceMarks:
             code = register(ctypes.c_void_p(address), ctypes.c_size_t(FILE_BYTES), _PORTABLE_MAPPED)
             code = code or get_pointer(ctypes.byref(pointer), ctypes.c_void_p(address), 0)
         if code:
-            return code in _STICKY or self._stop(f"the driver refused to map the marks, with code {code}")
+            return code not in _LOST and self._stop(f"the driver refused to map the marks, with code {code}")
         copy.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p]
         self._write, self._base, self._copy, self._host = write, pointer.value, copy, address
         return True
