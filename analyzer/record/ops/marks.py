@@ -48,6 +48,22 @@ _KEPT: list[mmap.mmap] = []  # the device may still write where a log was closed
 _MOST_KEPT = 64
 
 
+# The driver's library; its functions to register memory, to find the device's address, to write and to copy.
+CUDA = (
+    "libcuda.so.1",
+    (
+        "cuMemHostRegister_v2",
+        "cuMemHostGetDevicePointer_v2",
+        "cuStreamWriteValue32_v2",
+        "cuMemcpyDtoHAsync_v2",
+    ),
+)
+HIP = (
+    "libamdhip64.so",
+    ("hipHostRegister", "hipHostGetDevicePointer", "hipStreamWriteValue32", "hipMemcpyDtoHAsync"),
+)
+
+
 class _Slot:
     """Where the device writes for one stream, and the words that the host keeps."""
 
@@ -181,9 +197,9 @@ class DeviceMarks:
         """Let the device write into the file. A context is current: an op of it was just launched."""
         if len(_KEPT) > _MOST_KEPT:
             return self._stop("this process has made too many op logs")
-        library, names = _api()
+        library, names = driver_api()
         try:
-            driver = ctypes.CDLL(library)
+            driver = load_driver(library)
             register, get_pointer, write, copy = (getattr(driver, name) for name in names)
         except (OSError, AttributeError) as error:
             return self._stop(f"this driver cannot write marks: {error}")
@@ -221,23 +237,16 @@ class DeviceMarks:
         return False
 
 
-def _api() -> tuple[str, tuple[str, ...]]:
-    """The driver's library; its functions to register, find the device's address, write and copy."""
+def load_driver(library: str) -> Any:
+    """The library, which the program has loaded already."""
+    return ctypes.CDLL(library)
+
+
+def driver_api() -> tuple[str, tuple[str, ...]]:
+    """``CUDA``, or ``HIP`` where torch is built for it."""
     import torch
 
-    if torch.version.hip:
-        return "libamdhip64.so", (
-            "hipHostRegister",
-            "hipHostGetDevicePointer",
-            "hipStreamWriteValue32",
-            "hipMemcpyDtoHAsync",
-        )
-    return "libcuda.so.1", (
-        "cuMemHostRegister_v2",
-        "cuMemHostGetDevicePointer_v2",
-        "cuStreamWriteValue32_v2",
-        "cuMemcpyDtoHAsync_v2",
-    )
+    return HIP if torch.version.hip else CUDA
 
 
 @contextlib.contextmanager
