@@ -8,7 +8,15 @@ import msgspec
 import polars as pl
 
 from analyzer.ingest.reader import LineReader
-from analyzer.model import Advice, CollectiveState, FaultRecord, KernelLog, ServerStart, ServerState
+from analyzer.model import (
+    Advice,
+    CollectiveState,
+    DeviceMark,
+    FaultRecord,
+    KernelLog,
+    ServerStart,
+    ServerState,
+)
 from analyzer.schema import Cleared, Conclusion, Fault, Modes, Suspect, TensorInfo, Window
 from analyzer.timeline.build import Timeline
 from analyzer.timeline.locate import canonical_names, last_launch, names_of_kernel
@@ -33,6 +41,7 @@ class Knowledge(msgspec.Struct, kw_only=True):
     process: str | None = None
     collectives: Sequence[CollectiveState] = ()
     kernels: KernelLog = KernelLog()
+    marks: Sequence[DeviceMark] = ()
 
 
 class Diagnosis(msgspec.Struct, kw_only=True):

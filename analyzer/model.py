@@ -221,7 +221,34 @@ class ServerStart(Value):
     again: bool = False
 
 
-Record = FaultRecord | ModeRecord | Advice | CollectiveState | ScheduledRequest | ServerState | ServerStart
+class DeviceMark(Value):
+    """What a stream of a device had finished when the op log was written (observed.md 37-39).
+
+    ``done``: id of the op up to which it finished all, null = of none that the log has. ``left``: ids of ops
+    that it did not finish, in the order in which they were enqueued. ``graph``: the ops are those of a CUDA
+    graph, as its last replay left them.
+    """
+
+    source: int
+    process: str
+    line: int
+    stream: int
+    device: str
+    done: int | None
+    left: tuple[int, ...]
+    graph: str | None = None
+
+
+Record = (
+    FaultRecord
+    | ModeRecord
+    | Advice
+    | CollectiveState
+    | DeviceMark
+    | ScheduledRequest
+    | ServerState
+    | ServerStart
+)
 
 
 BLOCKS = {"line": pl.UInt32(), "head": pl.Boolean()}

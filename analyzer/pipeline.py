@@ -20,6 +20,7 @@ from analyzer.knowledge import Knowledge
 from analyzer.model import (
     Advice,
     CollectiveState,
+    DeviceMark,
     FaultRecord,
     ServerStart,
     ServerState,
@@ -192,4 +193,5 @@ def _knowledge(
         process=options.process,
         collectives=with_sizes([one for one in readings.records if isinstance(one, CollectiveState)]),
         kernels=readings.kernels,
+        marks=[record for record in readings.records if isinstance(record, DeviceMark)],
     )

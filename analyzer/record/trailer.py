@@ -8,7 +8,7 @@ quotes or nothing in it is a JSON string, all others stand bare::
     [RECORD] CHILD pid=4242
     [RECORD] OPS pid=4250 ops=812 lost=0
     [RECORD] STEP n=7
-    [RECORD] DONE stream=0 device=cuda:0 id=243 op=aten::mul last=331
+    [RECORD] DONE stream=0 device=cuda:0 id=243 op=aten::mul left=244-260,262
     [RECORD] EXIT signal=SIGSEGV code=139 duration_s=12.345
     [RECORD] VERSION driver=580.65 cuda=13.0 torch=2.11.0 max=26.7
     [RECORD] GPU index=0 name="NVIDIA H200" memory_mib=143771

@@ -12,6 +12,7 @@ from math import prod
 
 from analyzer.model import FaultRecord, OpFacts
 from analyzer.schema import Reason, Value
+from analyzer.suspects.index_values import bad_index_of
 from analyzer.tables.families import CUSTOM, families
 from analyzer.tables.kinds import ACCESS
 
@@ -50,6 +51,7 @@ WEIGHTS = {
     "nan: attention": 0.5,
     "novel": 2.0,  # the name never ran in a sound step
     "index operand": 0.7,  # takes integers that can leave the extent of another operand
+    "bad index": 6.0,  # recorded: read or copied before the launch, in stream order
     "huge": 1.5,  # 2^31 elements: 32-bit index arithmetic wraps (formats.md 9: 47-49)
     "empty": 1.0,  # zero-size operand (formats.md 9: 46)
     "odd alignment": 0.7,
@@ -167,7 +169,15 @@ def _edge(name: str, text: str, op: OpFacts) -> Reason:
     return Reason(evidence=name.replace(" ", "_"), text=text, weight=WEIGHTS[name], lines=[op.launch_line])
 
 
-RULES: tuple[Rule, ...] = (family_against_kind, novelty, index_operand, shape_edges)
+def index_values(op: OpFacts, context: Context) -> Iterator[Reason]:  # noqa: ARG001 - wrong whatever failed
+    """A recorded index outside of what it indexes."""
+    bad = bad_index_of(op)
+    if bad is not None:
+        weight = WEIGHTS["bad index"]
+        yield Reason(evidence="index_values", text=bad.words, weight=weight, lines=[op.launch_line])
+
+
+RULES: tuple[Rule, ...] = (family_against_kind, novelty, index_operand, index_values, shape_edges)
 
 
 def collect(op: OpFacts, context: Context) -> list[Reason]:

@@ -19,6 +19,7 @@ from analyzer.verdict.device_witness import device_witness, late_report
 from analyzer.verdict.driver_notes import with_cleanup
 from analyzer.verdict.exact import exact_report, names_a_launch, nan_check, op_that_raised
 from analyzer.verdict.load import KILL, with_load
+from analyzer.verdict.marked import of_marks
 from analyzer.verdict.no_root import with_stopped, with_survived
 from analyzer.verdict.notes import with_notes
 from analyzer.verdict.printed_values import printed_fault
@@ -92,6 +93,8 @@ def _infer(
     """One case for each way in which a fault can be told (design.md rules 2 and 7)."""
     if (printed := printed_fault(known, fault, ops)) is not None:
         return printed
+    if (marked := of_marks(known, fault, ops)) is not None:
+        return marked
     if fault.kind == "nan":
         return nan_check(known, fault, ops, reported)
     if fault.site == "device" and fault.state is not None:

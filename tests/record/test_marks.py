@@ -181,7 +181,7 @@ def test_the_log_tells_the_last_op_that_each_stream_finished(driver: Driver, rin
     marked_ring(ring, Streams(str(ring)), 5)
     driver.run(1, 3)
     assert list(render_marks(read_ring(ring))) == [
-        "[RECORD] DONE stream=0 device=cuda:0 id=2 op=aten::op2 last=4"
+        "[RECORD] DONE stream=0 device=cuda:0 id=2 op=aten::op2 left=3-4"
     ]
 
 
@@ -195,7 +195,7 @@ def test_an_op_inside_another_does_not_clear_it(driver: Driver, ring: Path) -> N
         writer.marked(ident, marks.mark(0))
     writer.close()
     driver.run(1, 2)
-    assert list(render_marks(read_ring(ring))) == ["[RECORD] DONE stream=0 device=cuda:0 id=0 op=op0 last=2"]
+    assert list(render_marks(read_ring(ring))) == ["[RECORD] DONE stream=0 device=cuda:0 id=0 op=op0 left=1"]
 
 
 def test_values_are_believed_once_the_mark_behind_them_is_there(driver: Driver, ring: Path) -> None:

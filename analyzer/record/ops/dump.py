@@ -31,6 +31,7 @@ from analyzer.record.trailer import render_line
 from analyzer.schema import Value
 
 _U16 = 0xFFFF
+_RANGES = 500  # of one stream: the first ones are the suspects
 _GONE = b"op\n;target=unknown"  # the text was overwritten: more distinct texts than the arena holds
 
 
@@ -177,10 +178,11 @@ def render_marks(dump: RingDump) -> Iterator[str]:
 
     ::
 
-        [RECORD] DONE stream=0 device=cuda:0 id=243 op=aten::mul last=331
+        [RECORD] DONE stream=0 device=cuda:0 id=243 op=aten::mul left=244-260,262
 
-    ``id``: the last op that it finished, ``last``: the last one launched. Without ``id`` it finished none.
-    ``graph``: the ops of a CUDA graph, as its last replay left them. ``none``: why there are no marks.
+    ``id``: the op up to which it finished all; missing = none of those that the ring holds. ``left``: those
+    that it did not finish, in the order in which they were enqueued. ``graph``: the ops of a CUDA graph, as
+    its last replay left them. ``none``: why there are no marks.
     """
     if dump.marks is None:
         return
@@ -188,18 +190,32 @@ def render_marks(dump: RingDump) -> Iterator[str]:
         yield render_line("DONE", {"none": dump.marks.why_not})
         return
     for one in dump.marks.streams:
-        own = [op for op in dump.ops if op.stream == one.stream]
-        first_left = min((op.id for op in own if op.mark > one.done), default=None)
-        done = [op for op in own if first_left is None or op.id < first_left]
+        own = sorted((op for op in dump.ops if op.stream == one.stream), key=lambda op: op.mark)
+        left = [op.id for op in own if op.mark > one.done]
+        done = [op for op in own if op.mark <= one.done and op.id < min(left, default=op.id + 1)]
+        last = max(done, key=lambda op: op.id, default=None)
         pairs = {
             "stream": one.stream,
             "device": f"cuda:{one.device}",
-            "id": done[-1].id if done else None,
-            "op": done[-1].name if done else None,
-            "last": own[-1].id if own else None,
+            "id": last.id if last else None,
+            "op": last.name if last else None,
+            "left": ranges(left),
             "graph": one.graph or None,
         }
         yield render_line("DONE", pairs)
+
+
+def ranges(ids: Sequence[int]) -> str | None:
+    """``244-260,262``: ids in their order, those that follow one another together; null = there are none."""
+    parts: list[list[int]] = []
+    for ident in ids:
+        if parts and ident == parts[-1][1] + 1:
+            parts[-1][1] = ident
+        elif len(parts) < _RANGES:
+            parts.append([ident, ident])
+        else:
+            break
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts) or None
 
 
 def render_ring(path: Path) -> bytes:
