@@ -10,6 +10,7 @@ from analyzer.schema import Value
 from analyzer.tables.indexing import BY_OP, IGNORED_INDEX, Indexing
 
 _FRAMEWORK = "aten::"
+_READ = ".min"  # stands where values were read
 
 
 class BadIndex(Value):
@@ -37,8 +38,9 @@ def bad_index_of(op: OpFacts) -> BadIndex | None:
         return None
     told = dict(op.detail.attributes)
     shape = _shape(told.get(row.table, ""))
-    for name in told:
-        if name == row.index or (row.dim == "place" and name.startswith(f"{row.index}.")):
+    for key in told:
+        name = key.removesuffix(_READ)
+        if name != key and (name == row.index or (row.dim == "place" and name.startswith(f"{row.index}."))):
             found = _outside(row, name, told, shape)
             if found is not None:
                 return found
