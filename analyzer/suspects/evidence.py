@@ -13,6 +13,7 @@ from math import prod
 from analyzer.model import FaultRecord, OpFacts
 from analyzer.schema import Reason, Value
 from analyzer.suspects.index_values import bad_index_of
+from analyzer.suspects.same_inputs import Key, key_of
 from analyzer.tables.families import CUSTOM, families
 from analyzer.tables.kinds import ACCESS
 
@@ -52,6 +53,7 @@ WEIGHTS = {
     "novel": 2.0,  # the name never ran in a sound step
     "index operand": 0.7,  # takes integers that can leave the extent of another operand
     "bad index": 6.0,  # recorded: read or copied before the launch, in stream order
+    "same inputs": -4.0,  # their writer is the one of a launch that a proof clears
     "huge": 1.5,  # 2^31 elements: 32-bit index arithmetic wraps (formats.md 9: 47-49)
     "empty": 1.0,  # zero-size operand (formats.md 9: 46)
     "odd alignment": 0.7,
@@ -81,6 +83,7 @@ class Context(Value):
 
     fault: FaultRecord
     launches_before: int
+    sound: frozenset[Key] = frozenset()
 
 
 Rule = Callable[[OpFacts, Context], Iterator[Reason]]
@@ -169,6 +172,14 @@ def _edge(name: str, text: str, op: OpFacts) -> Reason:
     return Reason(evidence=name.replace(" ", "_"), text=text, weight=WEIGHTS[name], lines=[op.launch_line])
 
 
+def same_inputs(op: OpFacts, context: Context) -> Iterator[Reason]:
+    """What read the same integers soundly before cannot have met a bad one now."""
+    if key_of(op) in context.sound:
+        text = "read the same index values at an earlier launch that was sound"
+        weight = WEIGHTS["same inputs"]
+        yield Reason(evidence="same_inputs", text=text, weight=weight, lines=[op.launch_line])
+
+
 def index_values(op: OpFacts, context: Context) -> Iterator[Reason]:  # noqa: ARG001 - wrong whatever failed
     """A recorded index outside of what it indexes."""
     bad = bad_index_of(op)
@@ -177,7 +188,14 @@ def index_values(op: OpFacts, context: Context) -> Iterator[Reason]:  # noqa: AR
         yield Reason(evidence="index_values", text=bad.words, weight=weight, lines=[op.launch_line])
 
 
-RULES: tuple[Rule, ...] = (family_against_kind, novelty, index_operand, index_values, shape_edges)
+RULES: tuple[Rule, ...] = (
+    family_against_kind,
+    novelty,
+    index_operand,
+    index_values,
+    same_inputs,
+    shape_edges,
+)
 
 
 def collect(op: OpFacts, context: Context) -> list[Reason]:

@@ -8,12 +8,14 @@ from math import prod
 from analyzer.model import KernelState, OpFacts
 from analyzer.schema import SourceFrame, Value
 from analyzer.tables.families import families
+from analyzer.tables.kernels import is_launched_by, ops_of_kernel
 
 _CUSTOM_PACKAGE = "mojo_pkg_"  # kernels of a custom-op package (observed.md 24)
 _CUSTOM_OP = "custom__"
 _ATEN = "aten::"
 _LOOKS_UP = frozenset({"index", "embedding"})  # an embedding is a gather of rows, and runs the same kernels
 _MIN_WORD = 4  # shorter leaf names (add, mul) occur in any mangled symbol
+_NAMES_SHOWN = 4
 _PATH_PARTS = 3  # op records keep the last three parts of a path (observed.md 2)
 
 
@@ -38,6 +40,8 @@ def join_kernel(state: KernelState, ops: Sequence[OpFacts], packages: Sequence[s
         prefix = state.kernel.rsplit("_", 1)[0]
         if package := next((one for one in packages if one.startswith(prefix)), None):
             how += f"; the IR file imports that package ({package})"
+    elif (launchers := ops_of_kernel(state.kernel)) and (known := _launched_by(launchers, ops)):
+        found, how = known, _how(f"kernel {state.kernel}", known)
     else:
         found, how = _by_words(state.kernel, ops)
         if not found:
@@ -51,6 +55,22 @@ def join_kernel(state: KernelState, ops: Sequence[OpFacts], packages: Sequence[s
         )
         return Join(ops=fitting, how=how)
     return Join(ops=found, how=how)
+
+
+def join_assert(kernel: str | None, file: str | None, ops: Sequence[OpFacts]) -> Join:
+    """Ops of the window that can have launched the kernel of an assert, by its name or its source file."""
+    found = _launched_by(ops_of_kernel(kernel, file), ops)
+    what = f"kernel {kernel}" if kernel else f"the kernel in {(file or '').rpartition('/')[2]}"
+    return Join(ops=found, how=_how(what, found) if found else f"no op in flight is known to launch {what}")
+
+
+def _launched_by(launchers: tuple[str, ...], ops: Sequence[OpFacts]) -> tuple[OpFacts, ...]:
+    return tuple(op for op in ops if is_launched_by(op.ref.name.rpartition("::")[2], launchers))
+
+
+def _how(what: str, found: Sequence[OpFacts]) -> str:
+    names = sorted({op.ref.name for op in found})
+    return f"{what} is launched by {', '.join(names[:_NAMES_SHOWN])}"
 
 
 def _by_words(kernel: str, ops: Sequence[OpFacts]) -> tuple[tuple[OpFacts, ...], str]:

@@ -9,23 +9,30 @@ from analyzer.model import FaultRecord, OpFacts
 from analyzer.schema import Reason, Suspect
 from analyzer.suspects.evidence import Context, collect
 from analyzer.suspects.producers import inherited
+from analyzer.suspects.same_inputs import Key
 
 LIKELY_SHARE = 0.5  # design.md rule 7: likely = over half of the weight
 
 
-def rank(ops: Sequence[OpFacts], fault: FaultRecord, launches_before: int) -> list[Suspect]:
+def rank(
+    ops: Sequence[OpFacts],
+    fault: FaultRecord,
+    launches_before: int,
+    sound: frozenset[Key] = frozenset(),
+) -> list[Suspect]:
     """Rank the outer ops of the window.
 
     Args:
         ops: Facts, in launch order.
         fault: The root fault.
         launches_before: Launches of the process before the window (0 = nothing to compare with).
+        sound: Keys of earlier launches that are proven sound (``same_inputs``).
 
     Returns:
         All of them, most suspect first; equal ones in launch order, the later one first, since a fault is
         met soon after it happened. Shares add up to 1.
     """
-    context = Context(fault=fault, launches_before=launches_before)
+    context = Context(fault=fault, launches_before=launches_before, sound=sound)
     scored = [(op, collect(op, context)) for op in ops]
     weights = [sum(reason.weight for reason in reasons) for _, reasons in scored]
     for place, reason in inherited(ops, weights).items():

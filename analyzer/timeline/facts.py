@@ -29,7 +29,8 @@ _TARGET = re.compile(r"(?:^|;)target=([a-z]+(?::[0-9]+)?)")  # another writer's 
 _LIBRARY = (
     "graph/ops/", "max/graph/", "max/nn/", "max/engine/", "max/experimental/", "site-packages/",
     "dist-packages/", "record/ops/", "replay/hooks/", "nn/modules/", "torch/nn/", "torch/_", "torch/utils/",
-    "torch/fx/",
+    "torch/fx/", "triton/runtime/", "triton/backends/", "backends/nvidia/", "backends/amd/",
+    "triton/knobs.py", "triton/compiler/",
 )  # fmt: skip
 
 

@@ -7,16 +7,22 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
+from analyzer.incident.asserts import is_assert_text
 from analyzer.knowledge import Finding, Knowledge, Row
 from analyzer.model import FaultRecord, KernelState
 from analyzer.schema import Reason, Suspect
-from analyzer.suspects.join import Join, join_kernel
+from analyzer.suspects.index_values import bad_index_of
+from analyzer.suspects.join import Join, join_assert, join_kernel
 from analyzer.suspects.producers import is_by_hand, writers_of
-from analyzer.suspects.rank import named, rank
+from analyzer.suspects.rank import LIKELY_SHARE, named, rank
+from analyzer.suspects.same_inputs import Key, key_of, keys_of
+from analyzer.timeline.facts import gather_facts
 from analyzer.verdict import conclude
 from analyzer.verdict.exact import facts_of_fault
 from analyzer.verdict.several import named_together, one_of_names
 from analyzer.window.opened import OpenWindow, open_window
+
+_SOUND_READ = 400  # launches whose bodies are read
 
 
 def device_witness(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Finding:
@@ -43,6 +49,55 @@ def device_witness(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> F
     if not joined.ops:
         return device_witness(known, fault, ops.clear())
     return _joined(fault, joined, opened)
+
+
+def assert_in_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Finding | None:
+    """A device assert beside an op log: the ops in flight that can have launched its kernel.
+
+    Null = it is no assert text, or a debugger named the kernel as well (``device_witness``).
+    """
+    if not is_assert_text(fault) or fault.state is not None or ops.is_empty():
+        return None
+    opened = open_window(known, fault, ops, None)
+    file = fault.location.file if fault.location else None
+    joined = join_assert(fault.kernel, file, opened.facts)
+    if not joined.ops and fault.kernel is not None:
+        joined = join_kernel(KernelState(kernel=fault.kernel), opened.facts, known.packages)
+    if not joined.ops:
+        return None
+    return _of_assert(fault, joined, opened, sound_keys(known, opened, ops))
+
+
+def _of_assert(fault: FaultRecord, joined: Join, opened: OpenWindow, sound: frozenset[Key]) -> Finding:
+    """Proven where one op is left; else as sure as what tells them apart."""
+    why = f"{fault.witness} saw the fault (line {fault.line}); {joined.how}"
+    reason = Reason(evidence="device_witness", text=joined.how, weight=8.0, lines=[fault.line])
+    suspects = [
+        msgspec.structs.replace(one, reasons=[reason, *one.reasons])
+        for one in rank(joined.ops, fault, 0, sound)
+    ]
+    places = {(one.op.name, tuple(one.source[:1])) for one in suspects}
+    bad = next((bad for op in joined.ops if (bad := bad_index_of(op))), None)
+    alone = len(suspects) == 1 and opened.span.proven
+    if alone or bad is not None:
+        conclusion = conclude.proven(fault, suspects[0], f"{bad.words}; {why}" if bad else why)
+    elif len(places) == 1 and opened.span.proven:
+        conclusion = conclude.proven_name(fault, suspects[0], why)
+    elif suspects[0].share > LIKELY_SHARE and opened.window is not None:
+        conclusion = conclude.by_share(fault, suspects, opened.window, None)
+    else:
+        conclusion = conclude.one_of(fault, suspects, why)
+    return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+
+
+def sound_keys(known: Knowledge, opened: OpenWindow, ops: pl.DataFrame) -> frozenset[Key]:
+    """What the launches that are proven sound read, as far as they are of ops of the window."""
+    names = {op.ref.name for op in opened.facts if key_of(op) is not None}
+    rows = opened.span.cleared(ops).filter(pl.col("name").cast(pl.String).is_in(list(names)))
+    rows = rows.tail(_SOUND_READ)
+    if rows.is_empty():
+        return frozenset()
+    return keys_of(gather_facts(rows, ops.clear(), known.readers[int(ops["source"][0])], known.types))
 
 
 def _best_state(known: Knowledge, fault: FaultRecord) -> KernelState:
@@ -107,7 +162,7 @@ def late_report(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame, reporte
         return Finding(conclusion=conclude.undecided(fault, why), cleared=opened.cleared)
     earlier = pl.col("launch_line") <= opened.span.begin_line
     before = ops.filter(earlier & (pl.col("run") == opened.facts[-1].run)).height
-    suspects = rank(opened.facts, fault, before)
+    suspects = rank(opened.facts, fault, before, sound_keys(known, opened, ops))
     nothing = _tells_nothing(suspects, opened)
     if nothing is not None:
         conclusion = conclude.undecided(fault, nothing)

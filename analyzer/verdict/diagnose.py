@@ -15,7 +15,7 @@ from analyzer.model import FaultRecord, TrustDecision
 from analyzer.schema import Fault, ReportedAt
 from analyzer.traits import is_death
 from analyzer.verdict import conclude
-from analyzer.verdict.device_witness import device_witness, late_report
+from analyzer.verdict.device_witness import assert_in_window, device_witness, late_report
 from analyzer.verdict.driver_notes import with_cleanup
 from analyzer.verdict.exact import exact_report, names_a_launch, nan_check, op_that_raised
 from analyzer.verdict.load import KILL, with_load
@@ -99,6 +99,8 @@ def _infer(
         return nan_check(known, fault, ops, reported)
     if fault.site == "device" and fault.state is not None:
         return device_witness(known, fault, ops)
+    if (found := assert_in_window(known, fault, ops)) is not None:
+        return found
     if trust.trust == "exact":
         if fault.site == "host" and (raised := op_that_raised(known, fault, ops)) is not None:
             return exact_report(known, fault, trust, ops, raised)

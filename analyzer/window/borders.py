@@ -9,6 +9,7 @@ import polars as pl
 
 from analyzer.model import FaultRecord, Line
 from analyzer.schema import Border, Value
+from analyzer.tables.sync_ops import SYNC_OPS
 from analyzer.window.proofs import Proof, find_statement, find_values, skeleton, statement_templates
 from analyzer.window.streams import (
     QueueBegin,
@@ -96,6 +97,9 @@ def find_span(
     if with_queues is not None and len(queues_of(with_queues)) > 1:
         return _of_queues(with_queues, fault, lines, end_line, end)
     proof = _last_proof(before, fault, lines, end_line) if may_prove else None
+    synced = _last_sync(before, end_line) if may_prove else None
+    if synced is not None and (proof is None or synced[1].line is None or synced[1].line > proof.line):
+        return Span(begin_line=synced[0], end_line=end_line, begin=synced[1], end=end, proven=True)
     if proof is not None:
         begin_line, begin = _after_proof(before, proof, _lag(before, fault, lines, proof))
         if before.filter(pl.col("launch_line") > begin_line).height:
@@ -152,6 +156,21 @@ def _of_queues(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, end_line: in
     if span.inside(ops).height:
         return span
     return Span(begin_line=fallback[0], end_line=end_line, begin=fallback[1], end=end, proven=False)
+
+
+def _last_sync(ops: pl.DataFrame, end_line: int) -> tuple[int, Border] | None:
+    """Where the window begins after the last op that gave the host a value; null = none."""
+    done = ops.filter(
+        pl.col("name").cast(pl.String).is_in(list(SYNC_OPS)) & (pl.col("completion_line") < end_line)
+    ).tail(1)
+    if done.is_empty():
+        return None
+    row = done.row(0, named=True)
+    begin = int(row["launch_line"])
+    if ops.filter(pl.col("launch_line") > begin).is_empty():
+        return None
+    text = f"{row['name']} (id {row['id']}) returned a value of the device: all work before it was sound"
+    return begin, Border(reason=text, line=int(row["completion_line"]), proof="sync_op")
 
 
 def _last_proof(ops: pl.DataFrame, fault: FaultRecord, lines: Lines, end_line: int) -> Proof | None:
