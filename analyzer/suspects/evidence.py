@@ -15,7 +15,8 @@ from analyzer.schema import Reason, Value
 from analyzer.suspects.index_values import bad_index_of
 from analyzer.suspects.same_inputs import Key, key_of
 from analyzer.tables.families import CUSTOM, families
-from analyzer.tables.kinds import ACCESS
+from analyzer.tables.indexing import BY_OP
+from analyzer.tables.kinds import ACCESS, BAD_ADDRESS
 
 WEIGHTS = {
     "address: custom": 2.5,  # formats.md 9: rows 15, 22, 32, 34, 55-60: user or fused custom kernels
@@ -54,6 +55,7 @@ WEIGHTS = {
     "index operand": 0.7,  # takes integers that can leave the extent of another operand
     "bad index": 6.0,  # recorded: read or copied before the launch, in stream order
     "same inputs": -4.0,  # their writer is the one of a launch that a proof clears
+    "checked": -3.0,
     "huge": 1.5,  # 2^31 elements: 32-bit index arithmetic wraps (formats.md 9: 47-49)
     "empty": 1.0,  # zero-size operand (formats.md 9: 46)
     "odd alignment": 0.7,
@@ -74,6 +76,7 @@ _INTEGER = (
     "uint64",
 )
 _TEMPERING = frozenset({"norm", "softmax", "reduction", "matmul", "copy"})  # "add" stands in too many names
+_NAMED_SO = 0.3  # of what its name says beside: custom__paged_store above custom__bias
 _INT32_ELEMENTS = 2**31
 _VECTOR_ELEMENTS = 4  # 128-bit loads of 32-bit values
 
@@ -102,6 +105,7 @@ def family_against_kind(op: OpFacts, context: Context) -> Iterator[Reason]:
     weight, family = max(known)
     if family == CUSTOM:  # what its name says it does tempers it: custom__rms_norm beside a gather
         weight += min([0.0, *(other for other, name in known if name in _TEMPERING)])
+        weight += _NAMED_SO * max([0.0, *(other for other, name in known if name != CUSTOM)])
     word = family.replace("_", " ")
     kind = context.fault.kind.replace("_", " ")
     how = "often" if weight > 1 else "sometimes" if weight > 0 else "rarely"
@@ -172,6 +176,15 @@ def _edge(name: str, text: str, op: OpFacts) -> Reason:
     return Reason(evidence=name.replace(" ", "_"), text=text, weight=WEIGHTS[name], lines=[op.launch_line])
 
 
+def checked_indices(op: OpFacts, context: Context) -> Iterator[Reason]:
+    """What checks its indices on the device fails by an assert: a bad address accuses others."""
+    name = op.ref.name.removeprefix("aten::")
+    if context.fault.kind in BAD_ADDRESS and name != op.ref.name and name in BY_OP:
+        weight = WEIGHTS["checked"]
+        text = "checks its indices on the device: a bad one would be reported as an assert"
+        yield Reason(evidence="checked", text=text, weight=weight, lines=[op.launch_line])
+
+
 def same_inputs(op: OpFacts, context: Context) -> Iterator[Reason]:
     """What read the same integers soundly before cannot have met a bad one now."""
     if key_of(op) in context.sound:
@@ -193,6 +206,7 @@ RULES: tuple[Rule, ...] = (
     novelty,
     index_operand,
     index_values,
+    checked_indices,
     same_inputs,
     shape_edges,
 )

@@ -31,17 +31,24 @@ _WORDS = tuple(
     (family, frozenset(words)) for family, *words in (row.split() for row in _TABLE.strip().splitlines())
 )
 CUSTOM = "custom"
+_PYTORCH = frozenset({"aten", "prims", "prim", "inductor", "higher_order", "c10d", "_c10d_functional"})
 UNKNOWN = "unknown"
 
 
 def leaf_families(leaf: str) -> tuple[str, ...]:
     """Families of one leaf; a custom op has ``custom`` first and what its name says after it."""
-    custom = leaf.startswith("custom__")
+    custom = leaf.startswith("custom__") or is_of_others(leaf)
     words = set(leaf.removeprefix("custom__").lower().replace(".", "_").replace(":", "_").split("_"))
     named = [family for family, known in _WORDS if words & known]
     if custom:
         return (CUSTOM, *named[:1])
     return tuple(named[:1]) or (UNKNOWN,)
+
+
+def is_of_others(leaf: str) -> bool:
+    """Whether an op of PyTorch is of a library or of the program, not of PyTorch itself."""
+    namespace, found, _ = leaf.partition("::")
+    return bool(found) and namespace not in _PYTORCH
 
 
 def families(leaves: Iterable[str]) -> tuple[str, ...]:

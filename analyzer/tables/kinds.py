@@ -12,6 +12,7 @@ from analyzer.vocabulary import CauseClass, FaultKind, Value
 
 Trait = Literal[
     "sticky",  # the context is lost: later calls of the process fail too
+    "address",  # of memory, bad
     "access",  # device code did something wrong with an address, an instruction or a stack
     "code",  # accuses code: no answer of a GPU that fails
     "other_code",  # reported with a code of its own, never with that of an assert
@@ -39,11 +40,12 @@ def _kind(name: FaultKind, words: str, cause_class: CauseClass, *traits: Trait) 
 
 # fmt: off
 KINDS: tuple[Kind, ...] = (
-    _kind("illegal_address", "illegal memory access", "software", "sticky", "access", "code", "other_code"),
+    _kind("illegal_address", "illegal memory access", "software",
+          "sticky", "access", "address", "code", "other_code"),
     _kind("misaligned_address", "misaligned memory access", "software",
-          "sticky", "access", "code", "other_code"),
+          "sticky", "access", "address", "code", "other_code"),
     _kind("invalid_address_space", "access to a wrong address space", "software",
-          "sticky", "access", "code", "other_code"),
+          "sticky", "access", "address", "code", "other_code"),
     _kind("launch_failure", "unspecified launch failure", "software", "sticky", "access"),
     _kind("illegal_instruction", "illegal instruction", "software", "sticky", "access", "code", "other_code"),
     _kind("device_assert", "device-side assert", "software", "sticky", "code"),
@@ -85,3 +87,4 @@ PEERS = having("peer")
 AT_CALL = having("at_call")
 OF_LAUNCH = having("of_launch")
 CHECKS = having("check")
+BAD_ADDRESS = having("address")

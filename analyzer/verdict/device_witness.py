@@ -10,7 +10,7 @@ import polars as pl
 from analyzer.incident.asserts import is_assert_text
 from analyzer.knowledge import Finding, Knowledge, Row
 from analyzer.model import FaultRecord, KernelState
-from analyzer.schema import Reason, Suspect
+from analyzer.schema import Conclusion, Reason, Suspect
 from analyzer.suspects.index_values import bad_index_of
 from analyzer.suspects.join import Join, join_assert, join_kernel
 from analyzer.suspects.producers import is_by_hand, writers_of
@@ -20,6 +20,7 @@ from analyzer.timeline.facts import gather_facts
 from analyzer.verdict import conclude
 from analyzer.verdict.exact import facts_of_fault
 from analyzer.verdict.several import named_together, one_of_names
+from analyzer.window.graphs import with_graphs
 from analyzer.window.opened import OpenWindow, open_window
 
 _SOUND_READ = 400  # launches whose bodies are read
@@ -45,10 +46,11 @@ def device_witness(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> F
         why = f"{fault.witness} saw the fault in this kernel (line {fault.line})"
         return Finding(conclusion=conclude.proven(fault, suspect, why), suspects=[suspect])
     opened = open_window(known, fault, ops, None)
-    joined = join_kernel(_best_state(known, fault), opened.facts, known.packages)
+    in_flight = with_graphs(known, ops.filter(pl.col("run") == ops["run"][-1]), opened.facts)
+    joined = join_kernel(_best_state(known, fault), in_flight, known.packages)
     if not joined.ops:
         return device_witness(known, fault, ops.clear())
-    return _joined(fault, joined, opened)
+    return _joined(fault, joined, opened, sound_keys(known, opened, ops))
 
 
 def assert_in_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Finding | None:
@@ -60,34 +62,13 @@ def assert_in_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) ->
         return None
     opened = open_window(known, fault, ops, None)
     file = fault.location.file if fault.location else None
-    joined = join_assert(fault.kernel, file, opened.facts)
+    facts = with_graphs(known, ops.filter(pl.col("run") == ops["run"][-1]), opened.facts)
+    joined = join_assert(fault.kernel, file, facts)
     if not joined.ops and fault.kernel is not None:
         joined = join_kernel(KernelState(kernel=fault.kernel), opened.facts, known.packages)
     if not joined.ops:
         return None
-    return _of_assert(fault, joined, opened, sound_keys(known, opened, ops))
-
-
-def _of_assert(fault: FaultRecord, joined: Join, opened: OpenWindow, sound: frozenset[Key]) -> Finding:
-    """Proven where one op is left; else as sure as what tells them apart."""
-    why = f"{fault.witness} saw the fault (line {fault.line}); {joined.how}"
-    reason = Reason(evidence="device_witness", text=joined.how, weight=8.0, lines=[fault.line])
-    suspects = [
-        msgspec.structs.replace(one, reasons=[reason, *one.reasons])
-        for one in rank(joined.ops, fault, 0, sound)
-    ]
-    places = {(one.op.name, tuple(one.source[:1])) for one in suspects}
-    bad = next((bad for op in joined.ops if (bad := bad_index_of(op))), None)
-    alone = len(suspects) == 1 and opened.span.proven
-    if alone or bad is not None:
-        conclusion = conclude.proven(fault, suspects[0], f"{bad.words}; {why}" if bad else why)
-    elif len(places) == 1 and opened.span.proven:
-        conclusion = conclude.proven_name(fault, suspects[0], why)
-    elif suspects[0].share > LIKELY_SHARE and opened.window is not None:
-        conclusion = conclude.by_share(fault, suspects, opened.window, None)
-    else:
-        conclusion = conclude.one_of(fault, suspects, why)
-    return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+    return _joined(fault, joined, opened, sound_keys(known, opened, ops))
 
 
 def sound_keys(known: Knowledge, opened: OpenWindow, ops: pl.DataFrame) -> frozenset[Key]:
@@ -107,30 +88,41 @@ def _best_state(known: Knowledge, fault: FaultRecord) -> KernelState:
     return next((state for state in same if state.grid), fault.state)
 
 
-def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow) -> Finding:
-    """The launches that the faulting kernel can be. Of one name: the op is proven; of several: ranked."""
+def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow, sound: frozenset[Key]) -> Finding:
+    """The launches that the faulting kernel can be, as sure as what tells them apart.
+
+    Proven: the only one, one with a bad index, or those of one place. Else what tells them apart is evidence.
+    """
     reason = Reason(evidence="device_witness", text=joined.how, weight=8.0, lines=[fault.line])
     why = f"{fault.witness} saw the fault (line {fault.line}); {joined.how}"
     messenger = _messenger(fault, joined, opened, why)
     if messenger is not None:
         return messenger
-    if len(joined.ops) == 1:
-        suspects = [named(joined.ops[0], [reason])]
-        conclusion = conclude.proven(fault, suspects[0], why)
-    else:
-        suspects = [
-            msgspec.structs.replace(one, reasons=[reason, *one.reasons])
-            for one in rank(joined.ops, fault, launches_before=0)
-        ]
-        several = len({op.ref.name for op in joined.ops}) > 1
-        conclusion = (
-            conclude.one_of(fault, suspects, why)
-            if several
-            else conclude.proven_name(fault, suspects[0], why)
-        )
-        text = f"the kernel is proven; which of {len(suspects)} launches in the window it was is not known"
-        conclusion = msgspec.structs.replace(conclusion, notes=[text])
+    suspects = [
+        msgspec.structs.replace(one, reasons=[reason, *one.reasons])
+        for one in rank(joined.ops, fault, launches_before=0, sound=sound)
+    ]
+    conclusion = _among(fault, suspects, joined, opened, why)
     return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
+
+
+def _among(
+    fault: FaultRecord, suspects: list[Suspect], joined: Join, opened: OpenWindow, why: str
+) -> Conclusion:
+    bad = next((bad for op in joined.ops if (bad := bad_index_of(op))), None)
+    if bad is not None:
+        return conclude.proven(fault, suspects[0], f"{bad.words}; {why}")
+    if len(suspects) == 1:
+        return conclude.proven(fault, suspects[0], why)
+    places = {(one.op.name, tuple(one.source[:1])) for one in suspects}
+    if len(places) == 1:
+        found = conclude.proven_name(fault, suspects[0], why)
+    elif suspects[0].share > LIKELY_SHARE and opened.window is not None:
+        found = conclude.by_share(fault, suspects, opened.window, None)
+    else:
+        found = conclude.one_of(fault, suspects, why)
+    text = f"the kernel is proven; which of {len(suspects)} launches in the window it was is not known"
+    return msgspec.structs.replace(found, notes=[text])
 
 
 def _messenger(fault: FaultRecord, joined: Join, opened: OpenWindow, why: str) -> Finding | None:

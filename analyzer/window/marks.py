@@ -15,9 +15,9 @@ from analyzer.knowledge import Knowledge
 from analyzer.model import DeviceMark, FaultRecord, OpFacts
 from analyzer.schema import Border, Cleared, Window
 from analyzer.timeline.facts import gather_facts, op_ref
+from analyzer.window.graphs import REPLAY, as_replayed, graph_of
 
 PROOF = "device_mark"
-REPLAY = "cuda_graph_replay"
 _READ = 256  # ops of the window whose bodies are read: the first ones are the suspects
 
 
@@ -101,16 +101,12 @@ def _node(
     known: Knowledge, ops: pl.DataFrame, replay: OpFacts, graphs: dict[str | None, DeviceMark]
 ) -> OpFacts | None:
     """The op of a replayed CUDA graph that the device had not finished; null = it is no replay."""
-    graph = graphs.get(dict(replay.detail.attributes).get("graph"))
+    graph = graphs.get(graph_of(replay))
     if replay.ref.name != REPLAY or graph is None:
         return None
     rows = ops.filter(pl.col("id").is_in(list(graph.left)))
-    if rows.is_empty():
-        return None
-    node = _first(graph, _facts(known, ops, rows, [graph]))
-    if node is None:
-        return None
-    return msgspec.structs.replace(node, ref=msgspec.structs.replace(node.ref, step=replay.ref.step))
+    node = _first(graph, _facts(known, ops, rows, [graph])) if rows.height else None
+    return as_replayed(node, replay) if node is not None else None
 
 
 def _window(inside: pl.DataFrame, streams: Sequence[DeviceMark], fault: FaultRecord) -> Window:
