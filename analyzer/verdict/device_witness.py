@@ -99,7 +99,9 @@ def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow, sound: frozens
     if messenger is not None:
         return messenger
     suspects = [
-        msgspec.structs.replace(one, reasons=[reason, *one.reasons])
+        msgspec.structs.replace(
+            one, reasons=[reason, *one.reasons], weight=round(one.weight + reason.weight, 3)
+        )
         for one in rank(joined.ops, fault, launches_before=0, sound=sound)
     ]
     conclusion = _among(fault, suspects, joined, opened, why)

@@ -33,7 +33,9 @@ def of_marks(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Finding
     )
     before = ops.height - marked.window.size
     suspects = [
-        msgspec.structs.replace(one, reasons=[reason, *one.reasons])
+        msgspec.structs.replace(
+            one, reasons=[reason, *one.reasons], weight=round(one.weight + reason.weight, 3)
+        )
         for one in rank(marked.first, fault, before)
     ]
     conclusion = _conclusion(fault, suspects, marked)
