@@ -18,6 +18,7 @@ from analyzer.replay.ops.verdict import reasons
 from analyzer.replay.plan import Plan, read_plan, write_plan
 from analyzer.replay.planning.build import build_plan, with_user_ops
 from analyzer.replay.report import ReplayReport
+from analyzer.replay.run_folder import run_folder
 from analyzer.replay.state import LastAnalysis, nothing_to_replay, replay_folder
 from analyzer.report.write import write_atomically
 from analyzer.schema import Result
@@ -74,18 +75,19 @@ def run_plan(
     result: Result, plan: Plan, wanted: ReplayWanted, tell: Callable[[str], None] | None
 ) -> ReplayReport:
     """Execute a plan and judge it."""
-    options = OpReplayOptions(
-        folder=replay_folder(Path.cwd()),
-        deadline_s=wanted.deadline_s,
-        python=wanted.python,
-        device=wanted.device,
-        custom_extensions=wanted.custom_extensions,
-        user_ops=wanted.user_ops,
-        plan_path=wanted.save_plan or wanted.plan,
-        repro=wanted.repro,
-        progress=tell,
-    )
-    report = replay_ops(result, plan, options)
+    with run_folder(replay_folder(Path.cwd())) as folder:
+        options = OpReplayOptions(
+            folder=folder,
+            deadline_s=wanted.deadline_s,
+            python=wanted.python,
+            device=wanted.device,
+            custom_extensions=wanted.custom_extensions,
+            user_ops=wanted.user_ops,
+            plan_path=wanted.save_plan or wanted.plan,
+            repro=wanted.repro,
+            progress=tell,
+        )
+        report = replay_ops(result, plan, options)
     if wanted.plan is None:
         return report
     told = f"{report.statement}; the plan was given: its ops and inputs are as {wanted.plan} states them"

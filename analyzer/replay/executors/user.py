@@ -29,8 +29,8 @@ def _handles(op: Op) -> bool:
 
 def prepare(op: Op, bound: Sequence[Bound], context: Any) -> Prepared:
     """Find the function. Whether it can be launched again is not known, so it is not."""
-    own = find_function(context.job.user_ops, op.call, op.name) if context.job.user_ops is not None else None
-    function = own or _of_flashinfer(op, context.job.user_ops)
+    own = find_function(context.job.user_ops, op.call, op.name)
+    function = own.call if own is not None else _of_flashinfer(op, context.job.user_ops)
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for one in bound:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.replay.executors.call import CannotRunError
 
@@ -28,19 +28,31 @@ def load_file(file: str) -> ModuleType:
     return module
 
 
-def find_function(file: str, *names: str) -> Callable[..., Any] | None:
-    """The function for the first name that has one; null = none.
+class UserFunction(NamedTuple):
+    """A function of the user's file. ``name``: its key in ``OPS`` (``in_table``), or its own."""
+
+    call: Callable[..., Any]
+    file: str
+    name: str
+    in_table: bool
+
+
+def find_function(file: str | None, *names: str) -> UserFunction | None:
+    """The function for the first name that has one; null = none, or no file.
 
     By its name in the dictionary ``OPS``, else one that the file makes itself: what it imports for its own
     use (``from os import system``) is not given to a plan by that.
     """
+    if file is None:
+        return None
     module = load_file(file)
-    own = getattr(module, "OPS", {})
+    table = getattr(module, "OPS", {})
     made = _names_made(file)
     for name in names:
-        found = own.get(name) or (getattr(module, name, None) if name in made else None)
-        if callable(found):
-            return found  # type: ignore[no-any-return]
+        if callable(found := table.get(name)):
+            return UserFunction(found, file, name, in_table=True)
+        if name in made and callable(found := getattr(module, name, None)):
+            return UserFunction(found, file, name, in_table=False)
     return None
 
 
