@@ -16,7 +16,7 @@ from analyzer.replay.ops.options import OpReplayOptions
 from analyzer.replay.ops.user_file import names_of_functions
 from analyzer.replay.ops.verdict import reasons
 from analyzer.replay.plan import Plan, read_plan, write_plan
-from analyzer.replay.planning.build import build_plan, with_user_ops
+from analyzer.replay.planning.build import build_plan, with_user_ops, without_user_ops
 from analyzer.replay.planning.captures import folder_beside
 from analyzer.replay.planning.inside import is_inside
 from analyzer.replay.report import ReplayReport
@@ -55,8 +55,8 @@ def given_plan(wanted: ReplayWanted, logs: Sequence[str]) -> Plan | None:
         for file in (one.file for one in op.tensors() if one.file is not None):
             if not any(is_inside(folder, Path(file)) for folder in named):
                 raise ReplaySetupError(
-                    f"{wanted.plan}: op {op.number} reads {file!r}, which lies neither beside the plan nor in "
-                    "what was given: name its folder with --replay-inputs"
+                    f"{wanted.plan}: op {op.number} reads {file!r}, which lies neither beside the plan nor "
+                    "in what was given: name its folder with --replay-inputs"
                 )
     return plan
 
@@ -68,6 +68,8 @@ def checked(plan: Plan, wanted: ReplayWanted, inputs: Sequence[str]) -> Plan:
         ReplaySetupError: With the reason of each op, and what to give.
     """
     plan = with_absolute_files(plan, Path.cwd())
+    if wanted.user_ops is None:
+        plan = without_user_ops(plan)
     if wanted.save_plan is not None:
         write_plan_to(plan, wanted.save_plan)
     if not plan.runnable():
