@@ -54,7 +54,9 @@ def test_text_of_no_program_ends_no_analysis(text: str, tmp_path: Path) -> None:
     assert not outcome.refused
 
 
-@pytest.mark.parametrize("kind", ["grammar read outside of a handler", "size beyond a double", "digits: pid"])
+@pytest.mark.parametrize(
+    "kind", ["grammar read outside of a handler", "size beyond a double", "digits: exit code"]
+)
 def test_refused_text_is_a_loss_with_its_line(kind: str, tmp_path: Path) -> None:
     """And what stands around it is read as ever."""
     fault = "RuntimeError: CUDA error: an illegal memory access was encountered"

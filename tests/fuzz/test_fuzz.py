@@ -45,7 +45,7 @@ def test_small_samples_are_cut_behind_each_byte() -> None:
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: one.__name__)
 def test_mutation_takes_an_empty_file_too(mutation: Mutation) -> None:
     """A mutation before it can have taken all bytes."""
-    assert all(isinstance(mutation(b"", Random(seed), corpus()), bytes) for seed in range(20))
+    assert all(isinstance(mutation(b"", Random(seed), corpus()), bytes) for seed in range(20))  # noqa: S311 (to be repeated)
 
 
 def test_a_crash_is_found_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_a_crash_is_found_with_its_place(tmp_path: Path, monkeypatch: pytest.Mon
 )
 def test_a_broken_report_is_found(kind: ReportKind, content: bytes) -> None:
     """Or the fuzzer could not fail for it."""
-    with pytest.raises(Exception, match=r"."):
+    with pytest.raises(Exception):  # noqa: B017, PT011 (whatever the parser of that kind raises)
         parse_report(kind, content)
 
 
