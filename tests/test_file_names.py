@@ -1,4 +1,4 @@
-"""Names of inputs that are hard to open or to write down: a clear refusal, or an analysis and all its reports."""
+"""Names of inputs that are hard to open or to write: a clear refusal, or an analysis and its reports."""
 
 from __future__ import annotations
 

@@ -108,12 +108,23 @@ def _open(index: int, name: str, spool: Path, formats: Sequence[BinaryFormat]) -
     return Source(
         index=index,
         name=name,
-        path=path,
+        path=_scannable(path, index, spool),
         size_bytes=info.st_size,
         plain_bytes=info.st_size,
         compression=None,
         sample=sample,
     )
+
+
+def _scannable(path: Path, index: int, spool: Path) -> Path:
+    """A path that Polars takes: it wants UTF-8, so another name is reached through a link."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        link = spool / f"{index}.link.log"
+        link.symlink_to(path.absolute())
+        return link
+    return path
 
 
 def _shown(name: str) -> str:
