@@ -14,7 +14,7 @@ from analyzer.model import Line
 from analyzer.schema import SourceFrame, Value
 
 _STRING = re.compile(r"""([fFrRbBuU]{0,2})("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
-_PLACEHOLDER = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[sdifFeEgGrxX]|\{[^{}]*\}")
+_PLACEHOLDER = re.compile(r"%[-+ #0]*+\d*+(?:\.\d++)?[sdifFeEgGrxX]|\{[^{}]*\}")
 _UNIT = r"(?:[munµ]?s|secs?|seconds?|minutes?|min|hours?|h|%|x|[KMGT]?i?B|bytes?|\w*/s|Hz|MHz|GHz|W|C)\b"
 _FLOAT = re.compile(
     rf"(?<![\w.:/-])[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?![\w.]*[\w/:-])(?! ?(?:{_UNIT}|%))"
