@@ -71,8 +71,8 @@ def _bodies(body: Any, many: bool) -> list[str]:
         return (accepted or [example(items)])[: 20 if many else 7]
     found = [example(items)]
     for op, value in items:
-        if op is C.BRANCH or (op is C.SUBPATTERN and list(value[3]) and list(value[3])[0][0] is C.BRANCH):
-            branches = value[1] if op is C.BRANCH else list(value[3])[0][1][1]
+        if op is C.BRANCH or (op is C.SUBPATTERN and list(value[3]) and next(iter(value[3]))[0] is C.BRANCH):
+            branches = value[1] if op is C.BRANCH else next(iter(value[3]))[1][1]
             found.extend(example(list(branch)) for branch in branches)
     return [one for one in dict.fromkeys(found) if one]
 

@@ -86,12 +86,19 @@ def _inside(value: Any, module: str, deep: int) -> Iterator[re.Pattern[str]]:
         inner = value
     elif isinstance(value, msgspec.Struct):
         inner = [getattr(value, field) for field in value.__struct_fields__]
-    elif (isinstance(value, type) and value.__module__ == module) or (type(value).__module__.startswith("analyzer") and hasattr(value, "__dict__")):
+    elif _is_own(value, module):
         inner = list(vars(value).values())
     elif callable(value) and getattr(value, "__module__", None) == module and hasattr(value, "__closure__"):
         inner = [*(value.__defaults__ or ()), *(cell.cell_contents for cell in value.__closure__ or ())]
     for one in inner:
         yield from _inside(one, module, deep - 1)
+
+
+def _is_own(value: Any, module: str) -> bool:
+    """Whether it is a class of the module or an object of a class of the package."""
+    if isinstance(value, type):
+        return value.__module__ == module
+    return type(value).__module__.startswith("analyzer") and hasattr(value, "__dict__")
 
 
 @cache
@@ -102,9 +109,7 @@ def _calls() -> dict[str, tuple[set[str], dict[str, set[str]]]]:
     for path in root.rglob("*.py"):
         source = path.read_text()
         calls: dict[str, set[str]] = {}
-        for name, call in re.findall(
-            r"\b(_?[A-Za-z]\w*)(?:\[[^\]\n]*\])?\.(%s)\(" % "|".join(_CALLS), source
-        ):
+        for name, call in re.findall(rf"\b(_?[A-Za-z]\w*)(?:\[[^\]\n]*\])?\.({'|'.join(_CALLS)})\(", source):
             calls.setdefault(name, set()).add(call)
         found[str(path)] = (set(re.findall(r"\w+", source)), calls)
     return found
