@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from re import _constants as C  # type: ignore[attr-defined]
+from re import _constants as C  # noqa: N812 - short: it stands in each line
 from re import _parser as parser
 from typing import Any
 
@@ -120,7 +120,7 @@ def _example(op: Any, value: Any) -> str:
         )
         return next(accepted, "a")
     if op in (C.MAX_REPEAT, C.MIN_REPEAT, C.POSSESSIVE_REPEAT):
-        return example(list(value[2])) * max(value[0], 1 if value[1] == C.MAXREPEAT else value[0])
+        return str(example(list(value[2])) * max(value[0], 1 if value[1] == C.MAXREPEAT else value[0]))
     if op is C.SUBPATTERN:
         return example(list(value[3]))
     if op is C.ATOMIC_GROUP:
