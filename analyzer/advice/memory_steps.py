@@ -21,7 +21,7 @@ _GROUP = "/sys/fs/cgroup/memory"
 _USED = "nvidia-smi --query-compute-apps=pid,used_memory --format=csv"
 _SHARE = {"vllm": "--gpu-memory-utilization 0.95", "sglang": "--mem-fraction-static 0.95"}
 _JOB = re.compile(r"StepId=([0-9]+)")
-_UNIT = re.compile(r"\S+\.(?:service|scope|slice)")
+_UNIT = re.compile(r"(?<!\S)\S+\.(?:service|scope|slice)")
 
 
 def memory_steps(fault: FaultRecord, program: Program, around: Sequence[str] = ()) -> list[NextStep]:

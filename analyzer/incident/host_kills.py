@@ -22,8 +22,8 @@ _NEAR_LINES = 50  # where there is no clock
 _AFTER_LINES = 8  # a shell tells the signal of its job before the kernel's log is written out
 _UNEXPLAINED = "python_traceback"
 _VICTIM = re.compile(
-    r"Kill(?:ed)? process (?P<pid1>[0-9]+) \((?P<name1>[^)\n]+)\)"
-    r"|task=(?P<name2>[^\n]*?),pid=(?P<pid2>[0-9]+)"
+    r"Kill(?:ed)? process (?P<pid1>[0-9]+) \((?P<name1>[^)\n]{1,200})\)"
+    r"|task=(?P<name2>[^\n]{0,200}?),pid=(?P<pid2>[0-9]+)"
 )
 # Told by others than the kernel: Kubernetes' node events, earlyoom.
 _TOLD = re.compile(

@@ -31,7 +31,7 @@ _DTYPES = {
 }
 _CPP_TYPE = re.compile(r"^\[ (CPU|CUDA|XPU|MPS|HIP)([A-Za-z0-9_]+)Type\{")
 _CPP_TYPES = {"Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"}
-_VALUE = re.compile(r"-?(?:nan|inf|[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?)")
+_VALUE = re.compile(r"-?(?:nan|inf|[0-9]++(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]+)?)")
 _SCALE = re.compile(r"^ *([0-9.]+(?:e[-+]?[0-9]+)?) \*\s*(.*)$")
 _SECTION = re.compile(r"^\([0-9.,]+\) =$")
 _COLUMNS = re.compile(
