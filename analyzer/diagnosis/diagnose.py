@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from analyzer.diagnosis.advised import with_advised
+from analyzer.diagnosis.cut_end import ends_in_name, is_cut_off
 from analyzer.diagnosis.cut_names import ends_inside, without_cut_names
 from analyzer.diagnosis.incidents import roles_of_incidents
 from analyzer.diagnosis.kernel_notes import kernel_log_steps, own_verdicts, with_cleanup
@@ -92,6 +93,9 @@ def _of_root(
         trust = TrustDecision(trust="late", reason="the input ends inside this text: the rest is not known")
         return trust, Finding(conclusion=conclude.undecided(fault, why)), reported
     finding = _infer(known, fault, trust, ops, reported)
+    if (why := _cut_name(known, fault, finding)) is not None:
+        nameless = msgspec.structs.replace(fault, kernel=None)
+        return trust, Finding(conclusion=conclude.undecided(nameless, why)), reported
     conclusion = with_other_asserts(with_notes(finding.conclusion, known, fault), known, fault)
     conclusion = with_load(conclusion, known, fault)
     return trust, msgspec.structs.replace(finding, conclusion=conclusion), reported
@@ -99,12 +103,23 @@ def _of_root(
 
 def _cut_off(known: Knowledge, fault: FaultRecord) -> str | None:
     """Why a text that the end of its input cuts names nobody; null = it is whole."""
-    if known.readers[fault.source].is_cut(fault.line):
+    if is_cut_off(known.readers[fault.source], fault.line):
         return f"the input ends in the middle of line {fault.line}, inside the text of the fault"
     if ends_inside(known, fault):
         last = known.readers[fault.source].total_lines
         return f"the input ends in the middle of line {last}, inside the report that names the kernel"
     return None
+
+
+def _cut_name(known: Knowledge, fault: FaultRecord, finding: Finding) -> str | None:
+    """Why the name of the first suspect is none; null = it is whole, or the op log has it."""
+    reader = known.readers[fault.source]
+    first = next(iter(finding.suspects), None)
+    if first is None or first.op.id is not None or not ends_in_name(
+        reader, first.op.name, fault.block_first
+    ):
+        return None
+    return f"the input ends in the middle of line {reader.total_lines}, inside the name of the op"
 
 
 def _steps(known: Knowledge, fault: FaultRecord | None, finding: Finding) -> list[NextStep]:

@@ -5,15 +5,12 @@ Which store it is, is told by a field that only it writes. The fields stand in a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import polars as pl
 
 from analyzer.ingest.envelope_json import as_iso, iso_clock
 from analyzer.ingest.envelope_layers import BRACE, Layer
-
-_BYTES = r"^\[[0-9, ]*\]$"
 
 
 def carrier(
@@ -50,7 +47,7 @@ def _reader(
     message: str, time: str, key: tuple[str, ...], pid: str | None, stream: str | None
 ) -> Callable[[pl.Series], pl.DataFrame]:
     def read(text: pl.Series) -> pl.DataFrame:
-        said = _decoded(text.str.json_path_match(message), text).str.strip_suffix("\n")
+        said = text.str.json_path_match(message).str.strip_suffix("\n")
         fields = {"msg": said}
         if pid is not None:
             fields["pid"] = text.str.json_path_match(pid)
@@ -71,21 +68,6 @@ def _key(names: list[pl.Series], pid: pl.Series | None) -> pl.Series:
     if pid is not None:
         joined = pl.concat_str(joined, pl.lit("[") + pid + pl.lit("]"), ignore_nulls=True)
     return pl.select(pl.when(joined != "").then(joined)).to_series()
-
-
-def _decoded(said: pl.Series, text: pl.Series) -> pl.Series:
-    """Messages that are lists of bytes, as text: journald writes one with a colour like that."""
-    is_bytes = (said.str.contains(_BYTES) & text.str.contains(r'" ?: ?\[ ?[0-9]')).fill_null(value=False)
-    if not is_bytes.any():
-        return said
-    distinct = said.filter(is_bytes).unique()
-    decoded = [_text_of(one) for one in distinct]
-    return said.replace_strict(distinct, pl.Series(decoded), default=said, return_dtype=pl.String)
-
-
-def _text_of(numbers: str) -> str:
-    values = json.loads(numbers)
-    return bytes(value for value in values if value < 256).decode("utf-8", errors="replace")
 
 
 JSON_CARRIERS: tuple[Layer, ...] = (
