@@ -153,7 +153,9 @@ PREFIXES: dict[str, Wrapper] = {
     "jenkins": _plain("[{time:%Y-%m-%dT%H:%M:%S}.123Z] {line}"),
     "airflow": _plain("[{time:%Y-%m-%d, %H:%M:%S} UTC] {{subprocess.py:93}} INFO - {line}"),
     "airflow 3": _plain("[{time:%Y-%m-%dT%H:%M:%S}.123+0000] {{pod_manager.py:468}} INFO - [base] {line}"),
-    "cloudwatch": _plain("{time:%Y-%m-%dT%H:%M:%S.%f}+00:00 serve/main/0123456789abcdef0123456789abcdef {line}"),
+    "cloudwatch": _plain(
+        "{time:%Y-%m-%dT%H:%M:%S.%f}+00:00 serve/main/0123456789abcdef0123456789abcdef {line}"
+    ),
     "cloudwatch export": _plain("{ms} {line}"),
     "loki": _plain('{time:%Y-%m-%dT%H:%M:%S}Z {{container="main", pod="serve-0"}} {line}'),
     "loki jsonl": _records(
@@ -183,4 +185,18 @@ PREFIXES: dict[str, Wrapper] = {
             "timestamp": one.ms,
         }
     ),
+    "google cloud": _records(
+        lambda one: {
+            "textPayload": one.line,
+            "timestamp": one.iso,
+            "resource": {"labels": {"pod_name": POD, "container_name": "main"}},
+        }
+    ),
 }
+
+
+def layers_shown() -> set[str]:
+    """The layers that the prefixes are made of."""
+    texts = [line for wrap in PREFIXES.values() for line in wrap(["x"])]
+    frame = pl.DataFrame({"source": 0, "line": range(len(texts)), "raw": texts}, schema_overrides=_SCHEMA)
+    return {layer for name in strip(frame)["envelope"] for layer in name.split("+")}

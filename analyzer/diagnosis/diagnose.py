@@ -115,9 +115,7 @@ def _cut_name(known: Knowledge, fault: FaultRecord, finding: Finding) -> str | N
     """Why the name of the first suspect is none; null = it is whole, or the op log has it."""
     reader = known.readers[fault.source]
     first = next(iter(finding.suspects), None)
-    if first is None or first.op.id is not None or not ends_in_name(
-        reader, first.op.name, fault.block_first
-    ):
+    if first is None or first.op.id is not None or not ends_in_name(reader, first.op.name, fault.block_first):
         return None
     return f"the input ends in the middle of line {reader.total_lines}, inside the name of the op"
 
