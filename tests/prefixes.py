@@ -49,11 +49,11 @@ def stamped(lines: Lines) -> list[Stamped]:
     pid = next((found.group(1) for line in lines if (found := _PID.search(line))), "4711")
     own = _own_times(lines)
     now = next((own[number] for number in range(len(lines)) if number in own), None)
-    found = []
+    rows: list[Stamped] = []
     for number, line in enumerate(lines):
         now = own.get(number, now)
-        found.append(Stamped(line, _BEGIN + number * _STEP if now is None else now, pid))
-    return found
+        rows.append(Stamped(line, _BEGIN + number * _STEP if now is None else now, pid))
+    return rows
 
 
 def _own_times(lines: Lines) -> dict[int, datetime]:
@@ -101,7 +101,7 @@ def _records(fields: Callable[[Stamped], Mapping[str, object]]) -> Wrapper:
 
 
 def _journal(one: Stamped) -> dict[str, object]:
-    """journald writes what is not printable as a list of bytes."""
+    """Journald writes what is not printable as a list of bytes."""
     odd = any(ord(character) < 32 and character not in "\n\t" for character in one.line)
     return {
         "_HOSTNAME": "node7",
@@ -116,7 +116,7 @@ def _journal(one: Stamped) -> dict[str, object]:
 
 def journal_export(lines: Lines) -> list[str]:
     """An entry with its fields for each line, as one text; what is not printable is binary."""
-    shown = []
+    shown: list[str] = []
     for one in stamped(lines):
         fields = {key: str(value) for key, value in _journal(one).items() if key != "MESSAGE"}
         clock = "__REALTIME_TIMESTAMP"
@@ -139,7 +139,7 @@ def gitlab(lines: Lines) -> list[str]:
 PREFIXES: dict[str, Wrapper] = {
     "cri": _plain("{time:%Y-%m-%dT%H:%M:%S.%f}000Z stdout F {line}"),
     "kubectl": _plain(f"[pod/{POD}/main] {{line}}"),
-    "kubectl with stamps": _plain(f"[pod/serve-0/main] {{time:%Y-%m-%dT%H:%M:%S.%f}}000Z {{line}}"),
+    "kubectl with stamps": _plain("[pod/serve-0/main] {time:%Y-%m-%dT%H:%M:%S.%f}000Z {line}"),
     "stern": _plain(f"{POD} main {{line}}"),
     "stern in colour": _plain("\x1b[96mserve-0\x1b[0m \x1b[36mmain\x1b[0m {line}"),
     "compose": _plain("serve-1    | {line}"),

@@ -34,7 +34,7 @@ def ends_in_name(reader: LineReader, name: str, first: int) -> bool:
         return False
     lines = reader.lines(max(first, last - _LINES), last)
     word = _NAME_END.search(lines[-1].text)
-    if word is None or word.group() != name.split()[-1]:
+    if word is None or word.group() != name.rsplit(maxsplit=1)[-1]:
         return False
     whole = re.compile(rf"(?<![\w.]){re.escape(word.group())}(?![\w.])")
     return not any(whole.search(line.text) for line in lines if line.number < last)
@@ -48,7 +48,7 @@ def _is_whole_line(reader: LineReader, line: int) -> bool:
 
 
 def reads_whole(text: str) -> bool:
-    """Whether a text ends as a sentence does, in a bracket or quote that closes, or in an error's own words."""
+    """Whether a text ends as a sentence, in a bracket or quote that closes, or in an error's own words."""
     text = text.rstrip()
     if _LAST_FIELD.search(text) or _ends_in_known_text(text):
         return True

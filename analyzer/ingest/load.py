@@ -117,7 +117,7 @@ def _ops_of_both(clean: pl.DataFrame, slow: pl.DataFrame, source: int) -> pl.Dat
 
 
 def _scannable(source: Source, spool: Path) -> tuple[Path, list[str]]:
-    """The file to scan: partial lines of container logs joined, UTF-16 decoded (formats.md 6), journals read."""
+    """The file to scan: partial container lines joined, UTF-16 decoded (formats.md 6), journals read."""
     if journal.is_export(source.sample) or journal.is_json(source.sample):
         return _journal_text(source, spool / f"{source.index}.journal.log"), []
     cri = bool(_CRI_PART.search(source.sample)) and _has_cri_parts(source.path)

@@ -45,13 +45,16 @@ STORES: list[Case] = [
     (f"job\tRun tests\t{_AT}.9620000Z x", "x", "github", {"process": "job", **_SAID}),
     (f"gpu 1\tUNKNOWN STEP\t\ufeff{_AT}.9620000Z x", "x", "github", {"process": "gpu 1", **_SAID}),
     (
-        f'2026-05-22 12:43:46.962000000 +0000 kube.a: {{"log":"x\\n","stream":"stderr",'
-        '"kubernetes":{"pod_name":"p"}}',
+        (
+            '2026-05-22 12:43:46.962000000 +0000 kube.a: {"log":"x\\n","stream":"stderr",'
+            '"kubernetes":{"pod_name":"p"}}'
+        ),
         "x",
         "fluentd+fluentd",
         {"process": "p", "stream": "stderr", **_SAID},
     ),
-    ('{"container_name":"/serve","source":"stdout","log":"x"}', "x", "fluentd", {"process": "serve", "stream": "stdout"}),
+    ('{"container_name":"/serve","source":"stdout","log":"x"}', "x", "fluentd",
+     {"process": "serve", "stream": "stdout"}),
     ("[2026-05-22, 12:43:46 UTC] {subprocess.py:93} INFO -   x", "  x", "airflow", epoch(_AT)),
     ("[2026-05-22T12:43:46.962+0000] {pod_manager.py:468} INFO - [base] x", "x", "airflow", _SAID),
     (
@@ -66,7 +69,8 @@ STORES: list[Case] = [
         "journal",
         {"process": "kernel", **_SAID},
     ),
-    (f'{{"ddsource":"python","service":"s","message":"x","timestamp":{_MS}}}', "x", "datadog", {"process": "s", **_SAID}),
+    (f'{{"ddsource":"python","service":"s","message":"x","timestamp":{_MS}}}', "x", "datadog",
+     {"process": "s", **_SAID}),
     (f'{{"message":"x","ddtags":"a","timestamp":"{_AT}.962Z"}}', "x", "datadog", _SAID),
     (f'{{"textPayload":"x","timestamp":"{_AT}.962Z"}}', "x", "google_cloud", _SAID),
     (

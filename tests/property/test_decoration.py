@@ -1,4 +1,4 @@
-"""What stands around a log changes no verdict: prefixes of carriers, farewells at its end, its last line end."""
+"""What stands around a log changes no verdict: prefixes, farewells at its end, its last line end."""
 
 from __future__ import annotations
 
