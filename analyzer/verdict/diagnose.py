@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
+from analyzer.incident.cut_end import ends_in_name, is_cut_off
 from analyzer.incident.cut_names import ends_inside
 from analyzer.incident.decide import Incident
 from analyzer.incident.roles import RoleDecision, is_sticky
@@ -71,6 +72,9 @@ def _of_root(
         trust = TrustDecision(trust="late", reason="the input ends inside this text: the rest is not known")
         return trust, Finding(conclusion=conclude.undecided(fault, why)), reported
     finding = _infer(known, fault, trust, ops, reported)
+    if (why := _cut_name(known, fault, finding)) is not None:
+        nameless = msgspec.structs.replace(fault, kernel=None)
+        return trust, Finding(conclusion=conclude.undecided(nameless, why)), reported
     conclusion = with_other_asserts(with_notes(finding.conclusion, known, fault), known, fault)
     conclusion = with_load(conclusion, known, fault)
     return trust, msgspec.structs.replace(finding, conclusion=conclusion), reported
@@ -78,12 +82,21 @@ def _of_root(
 
 def _cut_off(known: Knowledge, fault: FaultRecord) -> str | None:
     """Why a text that the end of its input cuts names nobody; null = it is whole."""
-    if known.readers[fault.source].is_cut(fault.line):
+    if is_cut_off(known.readers[fault.source], fault.line):
         return f"the input ends in the middle of line {fault.line}, inside the text of the fault"
     if ends_inside(known, fault):
         last = known.readers[fault.source].total_lines
         return f"the input ends in the middle of line {last}, inside the report that names the kernel"
     return None
+
+
+def _cut_name(known: Knowledge, fault: FaultRecord, finding: Finding) -> str | None:
+    """Why the name of the first suspect is none; null = it is whole, or the op log has it."""
+    reader = known.readers[fault.source]
+    first = next(iter(finding.suspects), None)
+    if first is None or first.op.id is not None or not ends_in_name(reader, first.op.name, fault.block_first):
+        return None
+    return f"the input ends in the middle of line {reader.total_lines}, inside the name of the op"
 
 
 def _infer(

@@ -6,13 +6,12 @@ from typing import Any, get_args
 
 import pytest
 
-from analyzer.advice.next_steps import next_steps
-from analyzer.advice.program import Seen, seen_around
-from analyzer.model import Advice, FaultRecord, KernelState
-from analyzer.schema import Confidence, FaultKind, Modes, SourceFrame
 from analyzer.advice.container_steps import container_of
 from analyzer.advice.hang_steps import _STORE
-from analyzer.advice.program import _DUMP_FILE
+from analyzer.advice.next_steps import next_steps
+from analyzer.advice.program import _DUMP_FILE, Seen, seen_around
+from analyzer.model import Advice, FaultRecord, KernelState
+from analyzer.schema import Confidence, FaultKind, Modes, SourceFrame
 from tests import samples
 from tests.incident.records import fault
 
