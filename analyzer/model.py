@@ -99,7 +99,7 @@ class KernelState(Value):
     frame: SourceFrame | None = None
 
 
-FaultSite = Literal["device", "launch", "launch_serialised", "sync", "host", "kernel_log", "unknown"]
+FaultSite = Literal["device", "launch", "launch_serialised", "sync", "host", "driver_log", "unknown"]
 
 
 class FaultRecord(Value):
@@ -107,8 +107,8 @@ class FaultRecord(Value):
 
     ``site``: where the text came from. ``device`` = the device itself spoke (core dump, assert);
     ``launch`` = a launch call returned it; ``launch_serialised`` = a launch call in sync mode;
-    ``sync`` = a copy or synchronisation met it; ``host`` = host code raised it; ``kernel_log`` = the driver
-    told the kernel's log, which names GPU and process but no kernel.
+    ``sync`` = a copy or synchronisation met it; ``host`` = host code raised it; ``driver_log`` = the driver
+    told the driver log, which names GPU and process but no kernel.
     ``line`` is the first line of the cause text, ``block_first`` the first line of the whole block.
     ``teardown``: printed while objects were destroyed, so never the first report of anything. ``met``: the
     printer only looks at the device (NCCL, a watchdog), so any other report of the process counts before it.
@@ -333,10 +333,12 @@ class Reading(msgspec.Struct, kw_only=True):
 
 
 class TrustDecision(Value):
-    """Whether the place of a report may be believed, and why."""
+    """Whether the place of a report may be believed, and why. ``rule``: who decided; empty = nobody yet."""
 
     trust: Trust
     reason: str
+    lines: tuple[tuple[int, int], ...] = ()
+    rule: str = ""
 
 
 class OpFacts(Value):

@@ -8,19 +8,21 @@ name of the process, a SIGKILL of the program at that time.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from analyzer.incident.driver_links import Links, names_program, pid_of
+from analyzer.incident.incident import Change, Incident, RoleDecision, SetRole, place_of
 from analyzer.model import FaultRecord
 from analyzer.numbers import natural
 from analyzer.schema import Role, Value
 from analyzer.traits import is_victim
+from analyzer.witness import is_unexplained
 
 KILL = "SIGKILL"
+_KILLED = "the kernel killed a process of the program: what others report is its consequence"
 _NEAR_LINES = 50  # where there is no clock
 _AFTER_LINES = 8  # a shell tells the signal of its job before the kernel's log is written out
-_UNEXPLAINED = "python_traceback"
 _VICTIM = re.compile(
     r"Kill(?:ed)? process (?P<pid1>[0-9]+) \((?P<name1>[^)\n]+)\)"
     r"|task=(?P<name2>[^\n]*?),pid=(?P<pid2>[0-9]+)"
@@ -86,7 +88,7 @@ class Program(Value):
 
 def program_of(records: Sequence[FaultRecord]) -> Program:
     """The processes that tell the faults of a log; what the kernel says is of none."""
-    own = [one for one in records if one.site != "kernel_log" and not is_host_kill(one)]
+    own = [one for one in records if one.site != "driver_log" and not is_host_kill(one)]
     pids = {pid for one in own for pid in (one.pid, pid_of(one.process)) if pid is not None}
     processes = tuple(dict.fromkeys(one.process for one in own if one.process))
     return Program(pids=frozenset(pids), processes=processes)
@@ -107,11 +109,35 @@ def explains_end(kill: FaultRecord, root: FaultRecord, program: Program) -> bool
     return program.has(victim) or (_was_killed(root) and _is_near(kill, root, links))
 
 
-def first_of_kills(records: Sequence[FaultRecord], kills: Sequence[int]) -> int | None:
-    """The root where no program tells of a fault: the first kill of a process of the program."""
-    program = program_of(records)
-    victims = [(index, victim_of(records[index])) for index in kills]
-    return next((index for index, victim in victims if victim is not None and program.has(victim)), None)
+def killed_program(incident: Incident) -> Iterator[Change]:
+    """A kill of a process of the program is the root: what others report is its consequence."""
+    root = incident.fault
+    if root is None:
+        return
+    records, program = incident.records, program_of([incident.records[one] for one in incident.compared])
+    kills = [index for index in incident.compared if is_host_kill(records[index])]
+    first = next((index for index in kills if explains_end(records[index], root, program)), None)
+    if first is None:
+        return
+    kill = records[first]
+    yield SetRole(index=first, role=RoleDecision(role="root", reason=_KILLED, lines=(place_of(root),)))
+    why = RoleDecision(role="cascade", reason=why_killed(kill), lines=(place_of(kill),))
+    for index in incident.compared:
+        one = records[index]
+        own = one.site != "driver_log" and not is_host_kill(one) and not one.advice
+        if own and explains_end(kill, one, program):
+            yield SetRole(index=index, role=why)
+
+
+def other_kills(incident: Incident) -> Iterator[Change]:
+    """A kill that is not the root is of the same shortage, or of another program."""
+    program = program_of([incident.records[index] for index in incident.compared])
+    for index in incident.compared:
+        record = incident.records[index]
+        if index != incident.root and is_host_kill(record):
+            role, reason = role_of_kill(record, incident.fault, program)
+            lines = (place_of(incident.fault),) if incident.fault else ()
+            yield SetRole(index=index, role=RoleDecision(role=role, reason=reason, lines=lines))
 
 
 def role_of_kill(kill: FaultRecord, root: FaultRecord | None, program: Program) -> tuple[Role, str]:
@@ -141,7 +167,7 @@ def _was_killed(root: FaultRecord) -> bool:
 
 def _tells_no_cause(root: FaultRecord) -> bool:
     """A kill, the loss of somebody, an exception that no witness knows."""
-    return root.relayed or root.name == KILL or is_victim(root) or root.witness == _UNEXPLAINED
+    return root.relayed or root.name == KILL or is_victim(root) or is_unexplained(root)
 
 
 def _is_before(kill: FaultRecord, root: FaultRecord) -> bool:

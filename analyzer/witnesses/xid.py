@@ -161,7 +161,7 @@ def _record(event: _Event) -> FaultRecord | Advice:
     name = f"{'SXid' if switch else 'Xid'} {event.number}"
     row = by_name(name)
     kind = _kind(event, row)
-    fault = build_fault(one, NAME, kind, "kernel_log", vendor="nvidia")
+    fault = build_fault(one, NAME, kind, "driver_log", vendor="nvidia")
     return msgspec.structs.replace(
         fault,
         name=name,
@@ -197,7 +197,7 @@ def _lost(seen: Sequence[Seen], events: Sequence[_Event]) -> list[FaultRecord]:
 
 
 def _gone(one: Seen, name: str, count: int) -> FaultRecord:
-    fault = build_fault(one, NAME, "device_lost", "kernel_log", vendor="nvidia")
+    fault = build_fault(one, NAME, "device_lost", "driver_log", vendor="nvidia")
     named = _BDF.search(one.text)
     gpu = named.group().lower() if named else None
     process = f"GPU {gpu}" if gpu else "GPU"

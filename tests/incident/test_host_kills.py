@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from analyzer.incident.host_kills import Victim, is_host_kill, program_of, victim_of
-from analyzer.incident.roles import assign_roles
 from analyzer.model import FaultRecord
-from tests.incident.records import at, fault
+from tests.incident.records import assign_roles, at, fault
 
 NOON = 1_782_302_400.0
 
