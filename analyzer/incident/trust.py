@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from analyzer.incident.incident import Change, Incident, Rule, SetTrust, name_of
+from analyzer.incident.incident import Change, Incident, Place, Rule, SetTrust, name_of
 from analyzer.model import FaultRecord, TrustDecision
 from analyzer.schema import Modes, Value
 from analyzer.tables.codes import by_code
@@ -15,11 +15,15 @@ _ENDED_CAPTURE = 901
 
 
 class Report(Value):
-    """What a rule of trust looks at. ``after_sticky``: a sticky fault of its process came before."""
+    """What a rule of trust looks at. ``after_sticky``: a sticky fault of its process came before.
+
+    ``lines``: places that the reason of its role names.
+    """
 
     record: FaultRecord
     after_sticky: bool
     modes: Modes
+    lines: tuple[Place, ...] = ()
 
 
 def driver_message(report: Report) -> TrustDecision | None:
@@ -40,7 +44,10 @@ def named_by_device(report: Report) -> TrustDecision | None:
 
 def after_sticky_error(report: Report) -> TrustDecision | None:
     """Every call of a process whose context is lost returns that error: nothing it names can be believed."""
-    return _late("an earlier sticky error poisons every later call") if report.after_sticky else None
+    if not report.after_sticky:
+        return None
+    reason = "an earlier sticky error poisons every later call"
+    return TrustDecision(trust="late", reason=reason, lines=report.lines)
 
 
 def failed_elsewhere(report: Report) -> TrustDecision | None:
@@ -95,8 +102,13 @@ def _rule(decide: Callable[[Report], TrustDecision | None]) -> Rule:
         for index, record in enumerate(incident.records):
             if incident.trusts[index].rule:
                 continue
-            after_sticky = incident.roles[index].after_sticky
-            report = Report(record=record, after_sticky=after_sticky, modes=incident.known.modes)
+            role = incident.roles[index]
+            report = Report(
+                record=record,
+                after_sticky=role.after_sticky,
+                modes=incident.known.modes,
+                lines=role.lines,
+            )
             if (trust := decide(report)) is not None:
                 yield SetTrust(index=index, trust=trust)
 
