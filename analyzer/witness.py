@@ -47,7 +47,7 @@ class Witness(Value):
     without any space is never offered (such lines are the frames of op bodies).
     Prefer a literal that only this witness prints: a gated text that the reader does not understand
     is a counted ``Loss``.
-    ``read``: takes the ``LINES`` frame (model.py) of this witness's gated lines of ONE source, ordered
+    ``read``: takes the ``LINES`` frame (``model``) of this witness's gated lines of ONE source, ordered
     by line, and a ``Fetch``; gives a ``Reading``. Only distinct texts go through Lark.
     ``read_last``: as ``read``, after all other witnesses, and takes what they read of the source as well: for
     what counts only where nobody knows better. A witness has one of the two.

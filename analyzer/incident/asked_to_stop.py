@@ -10,7 +10,7 @@ import polars as pl
 from analyzer.incident.incident import Change, Incident, RoleDecision, SetRole
 from analyzer.incident.restarts import restart_lines
 from analyzer.knowledge import Knowledge
-from analyzer.model import FaultRecord
+from analyzer.model import FaultRecord, StopRequest
 
 STOPPED = "somebody asked the program to stop"
 # Lines with which servers and launchers begin to end in good order. A server whose engine died does so too,
@@ -23,8 +23,6 @@ _BEGINS = re.compile(
 )
 _UNASKED = "died unexpectedly"
 _ASKS = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"})
-_PREEMPTED = "DUE TO PREEMPTION"
-_CONTAINER = re.compile(r"\bexited with code 143\b")  # docker compose: the main process of the container
 
 
 def asked_to_stop(incident: Incident) -> Iterator[Change]:
@@ -78,6 +76,5 @@ def _begin(known: Knowledge, root: FaultRecord) -> tuple[int, str] | None:
 
 def _is_request(record: FaultRecord) -> bool:
     """A fault that tells of the request itself: of the launcher, of Slurm, of the container as a whole."""
-    if record.witness == "torchrun":
-        return record.rank is None and record.name in _ASKS and "got signal" in record.text
-    return _PREEMPTED in record.text or _CONTAINER.search(record.text) is not None
+    asked = record.detail
+    return isinstance(asked, StopRequest) and (asked.signal is None or asked.signal in _ASKS)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 from analyzer.incident.driver_links import Links, names_program, pid_of
 from analyzer.incident.incident import Change, Incident, RoleDecision, SetRole, place_of
-from analyzer.model import FaultRecord
-from analyzer.numbers import natural
+from analyzer.model import FaultRecord, KilledProcess
 from analyzer.schema import Role, Value
 from analyzer.traits import is_victim
 from analyzer.witness import is_unexplained
@@ -23,15 +21,6 @@ KILL = "SIGKILL"
 _KILLED = "the kernel killed a process of the program: what others report is its consequence"
 _NEAR_LINES = 50  # where there is no clock
 _AFTER_LINES = 8  # a shell tells the signal of its job before the kernel's log is written out
-_VICTIM = re.compile(
-    r"Kill(?:ed)? process (?P<pid1>[0-9]+) \((?P<name1>[^)\n]+)\)"
-    r"|task=(?P<name2>[^\n]*?),pid=(?P<pid2>[0-9]+)"
-)
-# Told by others than the kernel: Kubernetes' node events, earlyoom.
-_TOLD = re.compile(
-    r"victim process: (?P<name1>[^\s,]+), pid: (?P<pid1>[0-9]+)"
-    r"|sending SIGKILL to process (?P<pid2>[0-9]+) (?:uid [0-9]+ )?\"(?P<name2>[^\"\n]+)\""
-)
 # What model servers and their workers are called; the kernel cuts names to 15 characters.
 _SERVERS = re.compile(
     r"(?i)python|pt_|vllm|enginecor|sglang|ray::|llama|ollama|trtllm|triton|mojo|max(?:$|-|_)|modular"
@@ -39,38 +28,15 @@ _SERVERS = re.compile(
 )
 
 
-class Victim(Value):
-    """A process that was killed for memory."""
-
-    pid: int
-    name: str
-
-    @property
-    def words(self) -> str:
-        """``node (pid 4711)``."""
-        return f"{self.name} (pid {self.pid})"
-
-
-def victim_of(record: FaultRecord) -> Victim | None:
+def victim_of(record: FaultRecord) -> KilledProcess | None:
     """Whom a text says to have been killed for memory; null = it names nobody."""
-    return _victim_in(record.text) if record.kind == "out_of_memory" else None
-
-
-@lru_cache(maxsize=4096)
-def _victim_in(text: str) -> Victim | None:
-    found = _VICTIM.search(text) or _TOLD.search(text)
-    if found is None:
-        return None
-    pid, name = natural(found["pid1"] or found["pid2"]), found["name1"] or found["name2"]
-    return None if pid is None else Victim(pid=pid, name=name.strip())
+    return record.detail if isinstance(record.detail, KilledProcess) else None
 
 
 def is_host_kill(record: FaultRecord) -> bool:
-    """A message of the kernel about a kill for memory; others who tell one count where it is of no server."""
+    """A message of the system about a kill for memory; others who tell one count where it is of no server."""
     victim = victim_of(record)
-    if victim is None:
-        return False
-    return _VICTIM.search(record.text) is not None or not _SERVERS.match(victim.name)
+    return victim is not None and (victim.by_system or not _SERVERS.match(victim.name))
 
 
 class Program(Value):
@@ -79,7 +45,7 @@ class Program(Value):
     pids: frozenset[int]
     processes: tuple[str, ...]
 
-    def has(self, victim: Victim) -> bool:
+    def has(self, victim: KilledProcess) -> bool:
         """Whether a process of the log was killed: by its pid, or by the name of a server or of a tag."""
         if victim.pid in self.pids or _SERVERS.match(victim.name):
             return True

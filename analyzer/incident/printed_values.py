@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyzer.incident.incident import Add, Change, Incident, SetTrust
-from analyzer.model import TrustDecision
+from analyzer.model import PrintedValue, TrustDecision
 from analyzer.traits import is_sticky
 from analyzer.values.blocking import BLOCKING, interrupted
-from analyzer.values.faults import NAME, printed_faults
+from analyzer.values.faults import printed_faults
 from analyzer.values.launches import kernels_of
 
 
@@ -21,7 +21,7 @@ def printed_values(incident: Incident) -> Iterator[Change]:
 def read_back(incident: Incident) -> Iterator[Change]:
     """A root that was read in a printed value happened at the launch that it was read back at."""
     root = incident.root
-    if root is not None and incident.records[root].witness == NAME:
+    if root is not None and isinstance(incident.records[root].detail, PrintedValue):
         reason = "the value printer read the value back at this launch"
         yield SetTrust(index=root, trust=TrustDecision(trust="exact", reason=reason))
 
@@ -30,7 +30,12 @@ def interrupted_launch(incident: Incident) -> Iterator[Change]:
     """A root under blocking launches is exact where the value printer named the kernel (observed.md 32)."""
     root = incident.root
     fault = incident.fault
-    if root is None or fault is None or fault.witness == NAME or incident.trusts[root].trust == "exact":
+    if (
+        root is None
+        or fault is None
+        or isinstance(fault.detail, PrintedValue)
+        or incident.trusts[root].trust == "exact"
+    ):
         return
     kernels = kernels_of(incident.known, fault.source, fault.process)
     if kernels is not None and is_sticky(fault) and interrupted(kernels, fault) is not None:

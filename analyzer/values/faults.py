@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from analyzer.knowledge import Knowledge
-from analyzer.model import FaultRecord
+from analyzer.model import FaultRecord, PrintedValue
 from analyzer.numbers import integer
 from analyzer.values.bad_indices import find_bad_index
 from analyzer.values.bad_values import Flaw, find_bad_value
@@ -99,6 +99,7 @@ def _record(kernels: ProcessKernels, flaw: Flaw) -> FaultRecord:
         site="host",
         time_ns=launch["time_ns"],
         kernel=launch["kernel"],
+        detail=PrintedValue(),
     )
 
 
