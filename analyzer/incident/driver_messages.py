@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.incident.host_kills import is_host_kill
-from analyzer.model import FaultRecord
+from analyzer.model import FaultRecord, XidEvent
 from analyzer.tables.kinds import HARDWARE
-from analyzer.tables.xids import Xid, XidReading, by_name, previous_xid
+from analyzer.tables.xids import Xid, XidReading, by_name, by_number
 
 CONTAINED, PEER_ACCESS = "Xid 94", "Xid 137"
 SAME_LINES = 50  # where there is no clock
@@ -39,7 +39,9 @@ def reading_of(record: FaultRecord) -> XidReading:
 
 
 def _row(record: FaultRecord) -> Xid | None:
-    return previous_xid(record.text) or by_name(record.name)
+    told = record.detail
+    cause = told.caused_by if isinstance(told, XidEvent) else None
+    return by_name(record.name) if cause is None else by_number(cause)
 
 
 def is_no_fault(record: FaultRecord) -> bool:

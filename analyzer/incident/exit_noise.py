@@ -9,7 +9,7 @@ from analyzer.model import FaultRecord
 from analyzer.traits import is_death
 
 _SHUT_DOWN = frozenset({"cudaErrorCudartUnloading", "hipErrorDeinitialized", "CUDA_ERROR_DEINITIALIZED"})
-_WORDS = "driver shutting down"
+_SHUT_DOWN_CODE = 4
 _NEAR = 20  # lines between the last call of a destructor and the end of its process
 
 
@@ -22,7 +22,7 @@ def exit_noise(incident: Incident) -> Iterator[Change]:
     ending: dict[tuple[int, str], FaultRecord] = {}
     for index, record in enumerate(incident.records):
         writer = (record.source, record.process)
-        if record.name in _SHUT_DOWN or _WORDS in record.text:
+        if record.code == _SHUT_DOWN_CODE or record.name in _SHUT_DOWN:
             ending[writer] = record
             yield _of_end(index, "the driver had shut down already: the process was ending", record)
         elif is_death(record) and writer in ending and record.line - ending[writer].last_line <= _NEAR:

@@ -31,6 +31,7 @@ from analyzer.model.faults import (
     PrintedValue,
     StopRequest,
     TrustDecision,
+    XidEvent,
 )
 from analyzer.model.ops import FusionNode, OpDetail, OpExpr, OpFacts
 from analyzer.model.printed import LAUNCHES, PRINTS, KernelLaunch, KernelLog, PrintedTensor
@@ -77,4 +78,5 @@ __all__ = [
     "ServerState",
     "StopRequest",
     "TrustDecision",
+    "XidEvent",
 ]

@@ -47,7 +47,13 @@ class PrintedValue(Value):
     """The fault is a value that was printed at its launch: no text tells it."""
 
 
-Detail = KilledProcess | StopRequest | PrintedValue
+class XidEvent(Value):
+    """A message of NVIDIA's driver. ``caused_by``: the Xid before it that it names as its cause."""
+
+    caused_by: int | None
+
+
+Detail = XidEvent | KilledProcess | StopRequest | PrintedValue
 
 
 class FaultRecord(Value):

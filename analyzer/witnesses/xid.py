@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.model import Advice, FaultRecord, Reading
+from analyzer.model import Advice, FaultRecord, Reading, XidEvent
 from analyzer.numbers import integer
 from analyzer.schema import FaultKind
 from analyzer.tables.xids import GPU_LOST, Xid, bus_of, by_name, by_number, kind_of, previous_xid
@@ -161,6 +161,7 @@ def _record(event: _Event) -> FaultRecord | Advice:
     name = f"{'SXid' if switch else 'Xid'} {event.number}"
     row = by_name(name)
     kind = _kind(event, row)
+    cause = previous_xid(one.text)
     fault = build_fault(one, NAME, kind, "driver_log", vendor="nvidia")
     return msgspec.structs.replace(
         fault,
@@ -169,6 +170,7 @@ def _record(event: _Event) -> FaultRecord | Advice:
         device=event.gpu,
         last_line=max(event.lines),
         count=len(event.lines),
+        detail=XidEvent(caused_by=cause.number if cause else None),
         label=f"{row.meaning}; {row.action}" if row and not (switch and kind == "unknown") else None,
     )
 
