@@ -11,7 +11,7 @@ from typing import Protocol
 import polars as pl
 
 from analyzer.grammar import GrammarError
-from analyzer.model import Line, Reading
+from analyzer.model import FaultRecord, Line, Reading
 from analyzer.schema import Loss, Value
 
 MAX_REFUSED = 20  # lines of a witness and source that are looked for one by one
@@ -47,10 +47,12 @@ class Witness(Value):
     without any space is never offered (such lines are the frames of op bodies).
     Prefer a literal that only this witness prints: a gated text that the reader does not understand
     is a counted ``Loss``.
-    ``read``: takes the ``LINES`` frame (model.py) of this witness's gated lines of ONE source, ordered
+    ``read``: takes the ``LINES`` frame (``model``) of this witness's gated lines of ONE source, ordered
     by line, and a ``Fetch``; gives a ``Reading``. Only distinct texts go through Lark.
     ``read_last``: as ``read``, after all other witnesses, and takes what they read of the source as well: for
     what counts only where nobody knows better. A witness has one of the two.
+    ``device_side``: it looks at the device itself, and can name the kernel that faulted. ``tool``: a program
+    that was started beside the failing one to look so.
     """
 
     name: str
@@ -58,6 +60,8 @@ class Witness(Value):
     read: Callable[[pl.DataFrame, Fetch], Reading] = _read_nothing
     read_last: Callable[[pl.DataFrame, Fetch, Sequence[Reading]], Reading] | None = None
     grammar: str | None = None
+    device_side: bool = False
+    tool: bool = False
 
     def run(self, frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading] = ()) -> Reading:
         """Read the gated lines of one source; ``others``: what the other witnesses read of it.
@@ -118,3 +122,18 @@ def witnesses() -> tuple[Witness, ...]:
         if isinstance(witness, Witness):
             found.append(witness)
     return tuple(sorted(found, key=lambda w: w.name))
+
+
+def by_name(name: str) -> Witness:
+    """A witness by its name; what is not in the folder (a view of other data) has no properties."""
+    return _by_name().get(name) or Witness(name=name, gates=())
+
+
+@cache
+def _by_name() -> dict[str, Witness]:
+    return {one.name: one for one in witnesses()}
+
+
+def is_unexplained(record: FaultRecord) -> bool:
+    """Whether only a witness that counts where nobody knows better has read it: it explains but itself."""
+    return by_name(record.witness).read_last is not None

@@ -6,7 +6,7 @@ from analyzer.advice.aoti_steps import aoti_steps
 from analyzer.advice.driver_log_steps import kernel_log_steps
 from analyzer.advice.next_steps import next_steps
 from analyzer.advice.program import Seen, seen_around
-from analyzer.incident.decide import Incident
+from analyzer.incident.incident import Incident
 from analyzer.knowledge import Diagnosis
 from analyzer.schema import NextStep
 from analyzer.verdict.driver_notes import own_verdicts

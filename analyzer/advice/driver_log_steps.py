@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.incident.driver_log import VERDICT, is_kernel_log, is_of_driver
+from analyzer.incident.driver_log import VERDICT
+from analyzer.incident.driver_messages import is_of_driver, is_of_driver_log
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
 from analyzer.verdict.driver_notes import named_on, own_verdicts, unlinked_hardware
@@ -19,7 +20,7 @@ _COUNTED = frozenset({"ecc_error", "device_lost", "hang_timeout"})
 def kernel_log_steps(records: Sequence[FaultRecord], root: FaultRecord | None) -> list[NextStep]:
     """Commands that tell what the texts do not: whose GPU a message is about, what a clean-up followed."""
     if root is None:
-        if not any(is_kernel_log(record) for record in records):
+        if not any(is_of_driver_log(record) for record in records):
             return []
         why = "the kernel log alone has no fault: the program's own log says whether it failed, and of what"
         return [NextStep(command="trace-analyze <log of the program> <this kernel log>", why=why)]

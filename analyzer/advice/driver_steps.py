@@ -17,7 +17,7 @@ _AMD = f"AMD_SERIALIZE_KERNEL=3 AMD_SERIALIZE_COPY=3 AMD_LOG_LEVEL=3 {COMMAND}"
 
 def is_hardware(fault: FaultRecord) -> bool:
     """The kernel driver says that the GPU failed: no run of the program adds to it."""
-    return fault.site == "kernel_log" and fault.kind in HARDWARE and fault.vendor == "nvidia"
+    return fault.site == "driver_log" and fault.kind in HARDWARE and fault.vendor == "nvidia"
 
 
 def program_steps(fault: FaultRecord, confidence: Confidence) -> list[NextStep]:

@@ -76,7 +76,7 @@ def _said_better(command: str, steps: list[NextStep]) -> bool:
 def _own_steps(
     fault: FaultRecord, confidence: Confidence, modes: Modes, program: Program, seen: Seen, *, has_ops: bool
 ) -> list[NextStep]:
-    if fault.site == "kernel_log":
+    if fault.site == "driver_log":
         return driver_steps.kernel_log_steps(fault)
     if is_capture(fault):
         return capture_steps(program)

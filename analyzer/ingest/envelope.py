@@ -115,7 +115,7 @@ def strip(lines: pl.DataFrame) -> pl.DataFrame:
         lines: source u16, line u32, raw str (without line end; null counts as empty), any order.
 
     Returns:
-        ``LINES`` (model.py), in the order given. A line with inner carriage returns (progress bars), with
+        ``LINES`` (``model``), in the order given. A line with inner carriage returns (progress bars), with
         a line end inside its JSON string, or with a record glued to a progress bar gives several rows
         with the same ``line`` and ``raw``; each line gives at least one. Indentation of the message stays.
 

@@ -9,14 +9,16 @@ import msgspec
 from analyzer.incident.driver_links import Links, says_what_code_did
 from analyzer.incident.driver_log import (
     VERDICT,
-    companions_of,
     is_cause,
     is_explainable,
-    is_failing_hardware,
     is_joined_by_time,
-    is_kernel_log,
-    is_of_driver,
     joined_hardware,
+)
+from analyzer.incident.driver_messages import (
+    companions_of,
+    is_failing_hardware,
+    is_of_driver,
+    is_of_driver_log,
     reading_of,
 )
 from analyzer.incident.host_kills import is_host_kill, program_of, role_of_kill, victim_of
@@ -63,7 +65,7 @@ def with_kernel_log(conclusion: Conclusion, records: Sequence[FaultRecord], root
 def with_cleanup(conclusion: Conclusion, records: Sequence[FaultRecord]) -> Conclusion:
     """The conclusion of a log without a root fault whose kernel log only follows something else."""
     told = [_of_kill(one, None) for one in records if is_host_kill(one)][:_SHOWN]
-    if not records or not all(is_kernel_log(record) for record in records):
+    if not records or not all(is_of_driver_log(record) for record in records):
         return msgspec.structs.replace(conclusion, notes=[*conclusion.notes, *told])
     notes = [f"line {one.line}: {_said(one)}" for one in records[:_SHOWN]]
     notes.extend(_more(len(records)))

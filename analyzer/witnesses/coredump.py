@@ -160,4 +160,4 @@ def _places(exceptions: Sequence[_Exception]) -> str | None:
     return "; ".join(shown) + (f"; {more} more" if more else "") if shown else None
 
 
-WITNESS = Witness(name=NAME, gates=(GATE,), read=read, grammar="coredump.lark")
+WITNESS = Witness(name=NAME, gates=(GATE,), read=read, grammar="coredump.lark", device_side=True, tool=True)

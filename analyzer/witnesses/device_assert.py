@@ -360,4 +360,6 @@ def _who(group: _Group) -> str:
     return f" ({len(group.lines)} lines: block [{low}] to [{high}], thread [{first}] to [{last}])"
 
 
-WITNESS = Witness(name=NAME, gates=(CUDA, HIP, FOUND, TRAPPED), read=read, grammar="device_assert.lark")
+WITNESS = Witness(
+    name=NAME, gates=(CUDA, HIP, FOUND, TRAPPED), read=read, grammar="device_assert.lark", device_side=True
+)

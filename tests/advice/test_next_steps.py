@@ -54,7 +54,7 @@ def _is_undecided(name: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", get_args(FaultKind))
-@pytest.mark.parametrize("site", ["device", "launch", "sync", "host", "kernel_log", "unknown"])
+@pytest.mark.parametrize("site", ["device", "launch", "sync", "host", "driver_log", "unknown"])
 @pytest.mark.parametrize("witness", ["c10", "max_errors", "ggml", "vllm", "compute-sanitizer", "cuda-gdb"])
 def test_nothing_undecided_is_without_a_step(kind: str, site: str, witness: str) -> None:
     assert commands(fault(line=1, kind=kind, site=site, witness=witness))
@@ -172,7 +172,7 @@ class TestWhatTheLogHas:
     @pytest.mark.parametrize("device", ["0000:9b:00", "0000:9b:00.0"])
     def test_a_gpu_is_named_by_its_address(self, device: str) -> None:
         bad = fault(
-            line=1, kind="ecc_error", site="kernel_log", vendor="nvidia", name="Xid 48", device=device
+            line=1, kind="ecc_error", site="driver_log", vendor="nvidia", name="Xid 48", device=device
         )
         assert "drain -p 0000:9b:00.0 -m 1" in commands(bad)
 
@@ -206,7 +206,7 @@ class TestHardware:
     @staticmethod
     def of(name: str, label: str) -> str:
         return commands(
-            fault(line=1, kind="device_lost", site="kernel_log", vendor="nvidia", name=name, label=label)
+            fault(line=1, kind="device_lost", site="driver_log", vendor="nvidia", name=name, label=label)
         )
 
     def test_links_have_counters_of_their_own(self) -> None:
