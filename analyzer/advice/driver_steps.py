@@ -7,7 +7,6 @@ from analyzer.model import FaultRecord
 from analyzer.schema import Confidence, NextStep
 from analyzer.tables.kinds import ACCESS, HARDWARE
 
-WITNESSES = frozenset({"cuda_macros", "ggml", "nccl", "rocm", "trtllm", "xla"})
 _HEALTH = "nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE"
 _DRAIN_NODE = "kubectl drain <node>   # or: scontrol update nodename=<node> state=drain reason=NVSwitch"
 _FABRIC = "nvidia-smi nvlink -e; systemctl status nvidia-fabricmanager"

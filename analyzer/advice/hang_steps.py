@@ -9,6 +9,7 @@ from analyzer.advice.crash_steps import KILLS, stopped_steps
 from analyzer.advice.program import Program
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
+from analyzer.witness import witness_named
 
 _RECORDER = f"TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 {COMMAND}"
 _PEER = re.compile(r"closed by peer \[?([0-9a-fA-F.:]+?)\]?:[0-9]+")
@@ -22,7 +23,7 @@ def hang_steps(fault: FaultRecord, program: Program) -> list[NextStep]:
         return _for_wait(fault, program)
     if fault.name in {"SIGTERM", "SIGINT", "SIGHUP"}:
         return stopped_steps()
-    if fault.witness == "gloo":
+    if witness_named(fault.witness).program == "gloo":
         return _for_connection(fault.text)
     return _for_dead_child()
 

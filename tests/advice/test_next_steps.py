@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from analyzer.advice.next_steps import next_steps
-from analyzer.advice.program import Seen, seen_around
+from analyzer.advice.program import Surroundings, surroundings_of
 from analyzer.model import Advice, FaultRecord, KernelState
 from analyzer.schema import Confidence, FaultKind, Modes, SourceFrame
 from tests import samples
@@ -34,7 +34,7 @@ def commands(
         modes,
         advice or [],
         has_ops=has_ops,
-        seen=Seen(records=(record, *seen.pop("records", ())), **seen),
+        beside=Surroundings(records=(record, *seen.pop("records", ())), **seen),
     )
     assert all(step.why for step in steps)
     return "\n".join(step.command for step in steps)
@@ -189,7 +189,7 @@ class TestWhatTheLogHas:
 
     def test_lines_around_a_fault_are_read_clipped(self) -> None:
         raw = dict.fromkeys(range(1, 200), "x" * 9000)
-        seen = seen_around(
+        seen = surroundings_of(
             fault(line=100, block_first=99, last_line=101),
             [],
             lambda first, last: [raw[number] for number in range(first, last + 1)],
