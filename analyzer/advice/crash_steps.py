@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from analyzer.advice.commands import COMMAND
+from analyzer.advice.table import KILLS
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
 from analyzer.tables.programs import program_row
 from analyzer.witness import witness_named
 
-KILLS = "dmesg -T | grep -i -E 'killed process|oom|segfault|xid'"
 _JOURNAL = "journalctl -k --since '-1 day' | grep -i -E 'killed process|oom'"
 _STOPS = "journalctl --since '-1 day' | grep -i -E 'stopping|terminat|killing|oom'"
 _STACK_SHOWN = "Fatal Python error"  # faulthandler was on
@@ -38,8 +38,8 @@ def crash_steps(fault: FaultRecord) -> list[NextStep]:
 
 
 def killed_steps() -> list[NextStep]:
-    """Nobody can write why after SIGKILL, but the driver log tells it if the operating system sent it."""
-    why = "the kernel writes here whom it killed for memory; nothing there = somebody else sent the signal"
+    """Nobody can write why after SIGKILL; the driver log does, if the operating system sent it."""
+    why = "the driver log tells whom the system killed for memory; nothing there = another sent the signal"
     return [
         NextStep(command=KILLS, why=why),
         NextStep(command=_JOURNAL, why="the same where dmesg is not allowed, or the host has booted since"),

@@ -26,8 +26,6 @@ def host_steps(
     if fault.kind == "configuration":
         return _for_versions(fault.text)
     witness = witness_named(fault.witness)
-    if witness.program == "ray" and fault.kind == "peer_lost":
-        return _for_actor(fault.pid)
     if witness.program == "kubernetes":
         return [previous_log_step(fault, beside.around)]
     if fault.kind in {"host_segfault", "host_abort"}:
@@ -56,20 +54,6 @@ def _for_exception(fault: FaultRecord, beside: Surroundings) -> list[NextStep]:
         return crash_steps.shared_memory_steps()
     why = "stops in the frame that raised, with its values (one process: for torchrun, one rank)"
     return [NextStep(command="python -m pdb -c continue <your script and its arguments>", why=why)]
-
-
-def _for_actor(pid: int | None) -> list[NextStep]:
-    logs = f"worker-*-{pid or '<pid>'}.*"
-    return [
-        NextStep(
-            command=f"cat /tmp/ray/session_latest/logs/{logs}   # on the node of the actor",
-            why="the driver is told that the actor died; its own output says of what",
-        ),
-        NextStep(
-            command=f"{crash_steps.KILLS}   # on that node",
-            why="a killed or crashed worker writes nothing itself: the kernel does",
-        ),
-    ]
 
 
 def _for_rank(rank: int | None) -> list[NextStep]:

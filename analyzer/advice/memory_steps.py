@@ -12,7 +12,6 @@ from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
 from analyzer.tables.programs import PROGRAMS
 
-_XLA_MEMORY = "RESOURCE_EXHAUSTED"
 _TORCH_OOM = "out of memory. Tried to allocate"  # PyTorch's own words
 _OF_HOST = "memory of the host"  # in the text of all who tell of a kill for it (parse.oom_text)
 _LIMITED = "limit"
@@ -28,8 +27,6 @@ _UNIT = re.compile(r"\S+\.(?:service|scope|slice)")
 def memory_steps(fault: FaultRecord, program: Program, around: Sequence[str] = ()) -> list[NextStep]:
     """Commands in the order in which they should be tried."""
     text = fault.text
-    if text.startswith(_XLA_MEMORY):
-        return _for_xla()
     told, host, why = text.rpartition(_OF_HOST)
     if host:
         return _for_host(told, around, limited=_LIMITED in why)
@@ -75,20 +72,6 @@ def _history() -> NextStep:
         why="the call that failed is not the one that holds the memory; where it fails, "
         "torch.cuda.memory._dump_snapshot('oom.pickle') writes who allocated what",
     )
-
-
-def _for_xla() -> list[NextStep]:
-    return [
-        NextStep(
-            command=f"XLA_FLAGS='--xla_dump_to=xla_dump --xla_dump_hlo_as_text' {COMMAND}",
-            why="xla_dump/*buffer-assignment.txt lists the buffers of the step by size",
-        ),
-        NextStep(
-            command=f"XLA_PYTHON_CLIENT_PREALLOCATE=false {COMMAND}",
-            why="takes memory as it is needed: shows whether the share taken at start was too small, or "
-            "another process holds the rest",
-        ),
-    ]
 
 
 def _for_host(told: str, around: Sequence[str], *, limited: bool) -> list[NextStep]:

@@ -8,6 +8,7 @@ from analyzer.advice.dump_steps import HIDDEN, dump_step
 from analyzer.advice.graph_steps import capture_steps, eager_command, is_capture
 from analyzer.advice.program import Program, Surroundings, program_of
 from analyzer.advice.sanitizer_steps import SANITIZER, is_of_sanitizer, sanitizer_steps
+from analyzer.advice.table import bare_steps, rows_for
 from analyzer.model import Advice, FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
 from analyzer.tables.kinds import ACCESS
@@ -83,6 +84,10 @@ def _own_steps(
 ) -> list[NextStep]:
     if fault.site == "kernel_log":
         return driver_steps.kernel_log_steps(fault)
+    if rows := rows_for(fault, program):
+        return rows
+    if program.bare:
+        return bare_steps(fault, program)
     if is_capture(fault):
         return capture_steps(program)
     if is_of_sanitizer(fault) and fault.site == "device":

@@ -37,9 +37,9 @@ class Program(Value):
 
     ``max`` and ``torch`` both false = it is neither, or the log does not show which. ``own``: the program is
     known, and a framework is not: it gets no settings of one. ``bare``: nothing is known of the program, and
-    nothing shows whose devices it uses: it gets no tool of a vendor. ``server``: its row. ``graph``: the fault was
-    met at the replay of a CUDA graph. ``dump``: a GPU core dump was begun, ``dump_file`` where the log names
-    it.
+    nothing shows whose devices it uses: it gets no tool of a vendor. ``server``: its row. ``graph``: the
+    fault was met at the replay of a CUDA graph. ``dump``: a GPU core dump was begun,
+    ``dump_file`` where the log names it.
     """
 
     max: bool = False

@@ -18,8 +18,8 @@ class ProgramRow(Value):
     ``stands``: inside = a library of any program; around = it starts, or looks at, programs of others; both
     leave it to the rest of the log which framework it is. ``server``: it serves models, with these flags:
     ``eager`` starts kernels one by one instead of as CUDA graphs, ``share`` gives it more of the device.
-    ``recorded``: a target of ``trace-analyze record``. ``python``: its stack is one of Python. ``signs``: what
-    shows it in the text around a report.
+    ``recorded``: a target of ``trace-analyze record``. ``python``: its stack is one of Python. ``signs``:
+    what shows it in the text around a report.
     """
 
     name: str
