@@ -39,7 +39,7 @@ def crash_steps(fault: FaultRecord) -> list[NextStep]:
 
 def killed_steps() -> list[NextStep]:
     """Nobody can write why after SIGKILL; the driver log does, if the operating system sent it."""
-    why = "the driver log tells whom the system killed for memory; nothing there = another sent the signal"
+    why = "the driver log tells whom the system killed for memory; nothing there: somebody else did"
     return [
         NextStep(command=KILLS, why=why),
         NextStep(command=_JOURNAL, why="the same where dmesg is not allowed, or the host has booted since"),

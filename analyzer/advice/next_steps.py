@@ -87,7 +87,7 @@ def _own_steps(
     if rows := rows_for(fault, program):
         return rows
     if program.bare:
-        return bare_steps(fault, program)
+        return _for_bare(fault, program, beside)
     if is_capture(fault):
         return capture_steps(program)
     if is_of_sanitizer(fault) and fault.site == "device":
@@ -97,6 +97,14 @@ def _own_steps(
     if fault.vendor == "amd" and fault.kind == "hang_timeout":
         return driver_steps.program_steps(fault, confidence)
     return host_steps.host_steps(fault, program, beside)
+
+
+def _for_bare(fault: FaultRecord, program: Program, beside: Surroundings) -> list[NextStep]:
+    """Nothing shows whose devices the program uses: what needs no vendor, and what looks at the host."""
+    if own := bare_steps(fault, program):
+        return own
+    on_host = fault.kind not in {*_ON_DEVICE, "configuration"}
+    return (host_steps.host_steps(fault, program, beside) if on_host else []) or [_record(program)]
 
 
 def _for_device(
