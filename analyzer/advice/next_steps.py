@@ -11,6 +11,7 @@ from analyzer.advice.sanitizer_steps import SANITIZER, is_of_sanitizer, sanitize
 from analyzer.advice.table import bare_steps, rows_for
 from analyzer.model import Advice, FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
+from analyzer.tables.codes import by_code
 from analyzer.tables.kinds import ACCESS
 from analyzer.tables.programs import program_row
 
@@ -42,17 +43,25 @@ def next_steps(
     program = program_of(fault, beside, has_ops=has_ops)
     own = _own_steps(fault, confidence, modes, program, beside, has_ops=has_ops)
     if not own and confidence == "undecided":
-        own = [_record(program)]
+        own = [_record(program, _of_code(fault))]
     if driver_steps.is_hardware(fault) or program.graph:
         return own  # what the log advises debugs software, launch by launch
     return _advised(advice, own)
 
 
-def _record(program: Program) -> NextStep:
+def _of_code(fault: FaultRecord) -> str:
+    """What the table says of the code of a fault; its steps are those for CUDA."""
+    row = by_code(fault.code) if fault.code is not None and fault.vendor == "nvidia" else None
+    return f"code {row.code}: {row.meaning}; first: {row.next_step}. Otherwise " if row else ""
+
+
+def _record(program: Program, told: str = "") -> NextStep:
     """What is left where nothing more exact is known: a log that says more."""
     row = program.server or program_row("torch" if program.torch else "max" if program.max else None)
     chosen = f" --for {row.name}" if row and row.recorded else ""
-    why = "nothing here tells more: runs it with the switches that name the failing op, and stamps lines"
+    why = (
+        f"{told}nothing here tells more: runs it with the switches that name the failing op, and stamps lines"
+    )
     return NextStep(command=f"trace-analyze record{chosen} -o serve.log -- {COMMAND}", why=why)
 
 

@@ -58,6 +58,13 @@ def test_nothing_undecided_is_without_a_step(kind: str, site: str, witness: str)
     assert commands(fault(line=1, kind=kind, site=site, witness=witness))
 
 
+def test_the_last_resort_says_what_the_code_means() -> None:
+    met = fault(line=1, kind="invalid_argument", code=1, vendor="nvidia", site="launch")
+    (step,) = next_steps(met, "undecided", Modes(), [], has_ops=False)
+    assert step.command.startswith("trace-analyze record")
+    assert step.why.startswith("code 1: bad pointer, size or attribute in one call; first: read the call")
+
+
 class TestFramework:
     """Settings of one framework mean nothing to the other."""
 
