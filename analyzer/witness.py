@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Protocol
+from typing import Literal, Protocol
 
 import polars as pl
 
@@ -16,6 +16,8 @@ from analyzer.schema import Loss, Value
 
 MAX_REFUSED = 20  # lines of a witness and source that are looked for one by one
 _SHOWN_CHARS = 300
+
+Vendor = Literal["nvidia", "amd"]
 
 
 class Fetch(Protocol):
@@ -51,8 +53,17 @@ class Witness(Value):
     by line, and a ``Fetch``; gives a ``Reading``. Only distinct texts go through Lark.
     ``read_last``: as ``read``, after all other witnesses, and takes what they read of the source as well: for
     what counts only where nobody knows better. A witness has one of the two.
+
+    What others need to know of it is declared here; nobody else asks for a witness by its name:
+
+    ``program``: whose text it is, a word of ``tables.programs`` or of a program that has no row there; null =
+    any program's (the device's, the host's). ``vendor``: whose devices it speaks of, null = any.
     ``device_side``: it looks at the device itself, and can name the kernel that faulted. ``tool``: a program
-    that was started beside the failing one to look so.
+    that was started beside the failing one to look so. ``usually``: the program it mostly stands in, which is
+    believed where nothing else in the log shows one. ``collective``: it watches collectives of several ranks.
+    ``launcher``: it starts the processes of a job and tells how they ended.
+    ``value_printer``: it prints tensor values, from which faults are concluded.
+    ``mode``: the field of ``schema.Modes`` that its text shows to be on.
     """
 
     name: str
@@ -60,8 +71,15 @@ class Witness(Value):
     read: Callable[[pl.DataFrame, Fetch], Reading] = _read_nothing
     read_last: Callable[[pl.DataFrame, Fetch, Sequence[Reading]], Reading] | None = None
     grammar: str | None = None
+    program: str | None = None
+    vendor: Vendor | None = None
     device_side: bool = False
     tool: bool = False
+    usually: str | None = None
+    collective: bool = False
+    launcher: bool = False
+    value_printer: bool = False
+    mode: str | None = None
 
     def run(self, frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading] = ()) -> Reading:
         """Read the gated lines of one source; ``others``: what the other witnesses read of it.
@@ -124,16 +142,21 @@ def witnesses() -> tuple[Witness, ...]:
     return tuple(sorted(found, key=lambda w: w.name))
 
 
-def by_name(name: str) -> Witness:
-    """A witness by its name; what is not in the folder (a view of other data) has no properties."""
+def witness_named(name: str) -> Witness:
+    """The declaration of a record's witness; what is no module (a view of other data) declares nothing."""
     return _by_name().get(name) or Witness(name=name, gates=())
+
+
+def value_printer() -> str:
+    """The name of the witness whose printed tensor values faults are concluded from."""
+    return next(one.name for one in witnesses() if one.value_printer)
+
+
+def is_unexplained(record: FaultRecord) -> bool:
+    """Whether only a witness that counts where nobody knows better has read it: it explains but itself."""
+    return witness_named(record.witness).read_last is not None
 
 
 @cache
 def _by_name() -> dict[str, Witness]:
     return {one.name: one for one in witnesses()}
-
-
-def is_unexplained(record: FaultRecord) -> bool:
-    """Whether only a witness that counts where nobody knows better has read it: it explains but itself."""
-    return by_name(record.witness).read_last is not None

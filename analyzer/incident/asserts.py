@@ -10,14 +10,16 @@ from collections.abc import Sequence
 
 from analyzer.model import FaultRecord
 from analyzer.tables.kinds import OTHER_CODES
-from analyzer.witness import by_name
+from analyzer.witness import witness_named
 
 ASSERT, TRAP = 710, 719
 
 
 def is_assert_text(record: FaultRecord) -> bool:
     """Whether the device itself printed the expression that failed; tools name a kernel instead."""
-    return record.kind == "device_assert" and record.site == "device" and not by_name(record.witness).tool
+    return (
+        record.kind == "device_assert" and record.site == "device" and not witness_named(record.witness).tool
+    )
 
 
 def explains(text: FaultRecord, report: FaultRecord) -> bool:

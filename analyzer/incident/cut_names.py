@@ -15,7 +15,7 @@ from analyzer.incident.incident import Change, Incident, SetRecord, SetTrust
 from analyzer.ingest.reader import LineReader
 from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord, Line, TrustDecision
-from analyzer.witness import by_name
+from analyzer.witness import witness_named
 
 _LINES = 200  # of a report; a longer one named its kernel long before
 _NEAR_LINES = 3  # a further frame stands so close below the one that named a kernel
@@ -53,7 +53,7 @@ def cut_text(incident: Incident) -> Iterator[Change]:
 def _ends_inside(reader: LineReader, fault: FaultRecord) -> bool:
     """Whether the input ends inside the report of a device-side witness that names no kernel."""
     last = reader.total_lines
-    if not by_name(fault.witness).device_side or fault.state is not None or not reader.is_cut(last):
+    if not witness_named(fault.witness).device_side or fault.state is not None or not reader.is_cut(last):
         return False
     return fault.block_first <= last <= fault.last_line + 1
 

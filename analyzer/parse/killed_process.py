@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from analyzer.model import KilledProcess
+from analyzer.numbers import MAX_RANK, natural
 
 _VICTIM = re.compile(
     r"Kill(?:ed)? process (?P<pid1>[0-9]+) \((?P<name1>[^)\n]{1,200})\)"
@@ -26,4 +27,4 @@ def killed_process(text: str) -> KilledProcess | None:
     if found is None:
         return None
     pid, name = found["pid1"] or found["pid2"], found["name1"] or found["name2"]
-    return KilledProcess(pid=int(pid), name=name.strip(), by_system=by_system is not None)
+    return KilledProcess(pid=natural(pid, MAX_RANK) or 0, name=name.strip(), by_system=by_system is not None)

@@ -361,5 +361,10 @@ def _who(group: _Group) -> str:
 
 
 WITNESS = Witness(
-    name=NAME, gates=(CUDA, HIP, FOUND, TRAPPED), read=read, grammar="device_assert.lark", device_side=True
+    name=NAME,
+    device_side=True,
+    usually="torch",
+    gates=(CUDA, HIP, FOUND, TRAPPED),
+    read=read,
+    grammar="device_assert.lark",
 )

@@ -139,6 +139,7 @@ _BUILDS = {
 }
 WITNESS = Witness(
     name=NAME,
+    program="sglang",
     gates=(
         " hit an exception: ",
         "Received sigquit from a child",

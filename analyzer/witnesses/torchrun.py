@@ -183,6 +183,8 @@ def _how(exit_code: int | None, signal: Signal | None) -> str:
 
 WITNESS = Witness(
     name=NAME,
+    program="torchrun",
+    launcher=True,
     gates=(
         "ChildFailedError:",
         _ROOT,

@@ -9,7 +9,7 @@ import pytest
 from analyzer.advice.container_steps import container_of
 from analyzer.advice.hang_steps import _STORE
 from analyzer.advice.next_steps import next_steps
-from analyzer.advice.program import _DUMP_FILE, Seen, seen_around
+from analyzer.advice.program import _DUMP_FILE, Surroundings, surroundings_of
 from analyzer.model import Advice, FaultRecord, KernelState
 from analyzer.schema import Confidence, FaultKind, Modes, SourceFrame
 from tests import samples
@@ -36,7 +36,7 @@ def commands(
         modes,
         advice or [],
         has_ops=has_ops,
-        seen=Seen(records=(record, *seen.pop("records", ())), **seen),
+        beside=Surroundings(records=(record, *seen.pop("records", ())), **seen),
     )
     assert all(step.why for step in steps)
     return "\n".join(step.command for step in steps)
@@ -58,6 +58,13 @@ def _is_undecided(name: str) -> bool:
 @pytest.mark.parametrize("witness", ["c10", "max_errors", "ggml", "vllm", "compute-sanitizer", "cuda-gdb"])
 def test_nothing_undecided_is_without_a_step(kind: str, site: str, witness: str) -> None:
     assert commands(fault(line=1, kind=kind, site=site, witness=witness))
+
+
+def test_the_last_resort_says_what_the_code_means() -> None:
+    met = fault(line=1, kind="invalid_argument", code=1, vendor="nvidia", site="launch")
+    (step,) = next_steps(met, "undecided", Modes(), [], has_ops=False)
+    assert step.command.startswith("trace-analyze record")
+    assert step.why.startswith("code 1: bad pointer, size or attribute in one call; first: read the call")
 
 
 class TestFramework:
@@ -191,7 +198,7 @@ class TestWhatTheLogHas:
 
     def test_lines_around_a_fault_are_read_clipped(self) -> None:
         raw = dict.fromkeys(range(1, 200), "x" * 9000)
-        seen = seen_around(
+        seen = surroundings_of(
             fault(line=100, block_first=99, last_line=101),
             [],
             lambda first, last: [raw[number] for number in range(first, last + 1)],
