@@ -15,10 +15,12 @@ from analyzer.model import FaultRecord, TrustDecision
 from analyzer.schema import Fault, ReportedAt
 from analyzer.traits import is_death
 from analyzer.verdict import conclude
+from analyzer.verdict.cause import KILL, cause_class, cause_of_kind
+from analyzer.verdict.confidence import with_caps
 from analyzer.verdict.device_witness import device_witness, late_report
 from analyzer.verdict.driver_notes import with_cleanup
 from analyzer.verdict.exact import exact_report, names_a_launch, nan_check, op_that_raised
-from analyzer.verdict.load import KILL, with_load
+from analyzer.verdict.load import with_load
 from analyzer.verdict.no_root import with_stopped, with_survived
 from analyzer.verdict.notes import with_notes
 from analyzer.verdict.printed_values import printed_fault
@@ -69,10 +71,12 @@ def _of_root(
     reported = reported_op(ops, fault)
     if (why := _cut_off(known, fault)) is not None:
         trust = TrustDecision(trust="late", reason="the input ends inside this text: the rest is not known")
-        return trust, Finding(conclusion=conclude.undecided(fault, why)), reported
+        cut = msgspec.structs.replace(conclude.undecided(fault, why), cause_class=cause_of_kind(fault))
+        return trust, Finding(conclusion=cut), reported
     finding = _infer(known, fault, trust, ops, reported)
     conclusion = with_other_asserts(with_notes(finding.conclusion, known, fault), known, fault)
-    conclusion = with_load(conclusion, known, fault)
+    conclusion = with_caps(with_load(conclusion, known, fault), known.records, fault)
+    conclusion = msgspec.structs.replace(conclusion, cause_class=cause_class(known.records, fault))
     return trust, msgspec.structs.replace(finding, conclusion=conclusion), reported
 
 
