@@ -20,12 +20,12 @@ from analyzer.verdict.confidence import with_caps
 from analyzer.verdict.device_witness import device_witness, late_report
 from analyzer.verdict.driver_notes import with_cleanup
 from analyzer.verdict.exact import exact_report, names_a_launch, nan_check, op_that_raised
-from analyzer.verdict.load import with_load
+from analyzer.verdict.named_together import with_other_asserts
 from analyzer.verdict.no_root import with_stopped, with_survived
 from analyzer.verdict.notes import with_notes
 from analyzer.verdict.printed_values import printed_fault
 from analyzer.verdict.read_back import serialised
-from analyzer.verdict.several import with_other_asserts
+from analyzer.verdict.server_load import with_load
 from analyzer.verdict.tool_reports import with_advised
 
 
