@@ -28,11 +28,14 @@ from analyzer.numbers import (
 
 PACKAGE = Path(analyzer.__file__).parent
 # Modules that read log text. `replay`, `record` and `cli` read options, environment and their own files.
-READERS = ("diagnosis", "faults", "ingest", "parse", "suspects", "timeline", "witnesses")
+READERS = (
+    "advice", "incident", "ingest", "parse", "suspects", "tables", "timeline", "values", "verdict", "window",
+    "witnesses",
+)  # fmt: skip
 BARE = {"int", "float", "Decimal", "Fraction", "complex"}
 METHODS = {"isdigit", "isdecimal", "isnumeric", "fromhex"}
 # Stages that see frames and records only: a cell of a frame is a number, and the type checker wants int().
-ON_FRAMES = ("diagnosis", "suspects", "timeline")
+ON_FRAMES = ("incident", "suspects", "timeline", "values", "verdict", "window")
 CELLS = re.compile(
     r"str\((?:row|proof|reported)\[.*\]\)"  # a cell that the type checker knows as object
     r"|str\(row\['completion_line'\] or line\)"
@@ -41,11 +44,11 @@ CELLS = re.compile(
 )
 # Other calls, by module and argument, with the reason.
 ALLOWED = {
-    ("diagnosis/kernel_log.py", "value"): "a float that was read",
-    ("diagnosis/incidents.py", "line"): "a line number of a frame",
-    ("diagnosis/read_back.py", "first"): "a line number of a frame",
-    ("suspects/index_evidence.py", "extent"): "an int that was read",
-    ("suspects/window.py", "begin"): "a line number of a frame",
+    ("values/launches.py", "value"): "a float that was read",
+    ("incident/earlier_runs.py", "line"): "a line number of a frame",
+    ("values/blocking.py", "first"): "a line number of a frame",
+    ("values/bad_indices.py", "extent"): "an int that was read",
+    ("window/borders.py", "begin"): "a line number of a frame",
     ("timeline/steps.py", "period"): "a step number of a frame",
     ("ingest/envelope.py", "code"): "four hexadecimal digits of an escape that a pattern found",
     ("ingest/lines.py", "total.item()"): "a count of lines",

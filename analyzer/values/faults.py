@@ -11,7 +11,8 @@ from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord, PrintedValue
 from analyzer.numbers import integer
 from analyzer.values.bad_indices import find_bad_index
-from analyzer.values.bad_values import Flaw, find_bad_value
+from analyzer.values.bad_values import find_bad_value
+from analyzer.values.flaws import Flaw
 from analyzer.values.launches import ProcessKernels, kernels_of, processes
 from analyzer.values.prints import Prints
 

@@ -15,7 +15,7 @@ from analyzer.suspects.producers import is_by_hand, writers_of
 from analyzer.suspects.rank import named, rank
 from analyzer.verdict import conclude
 from analyzer.verdict.exact import facts_of_fault
-from analyzer.verdict.several import named_together, one_of_names
+from analyzer.verdict.named_together import named_together, one_of_names
 from analyzer.window.opened import OpenWindow, open_window
 
 

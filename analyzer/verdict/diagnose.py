@@ -15,14 +15,16 @@ from analyzer.model import FaultRecord, TrustDecision
 from analyzer.schema import Fault, ReportedAt
 from analyzer.traits import is_death, is_sticky
 from analyzer.verdict import conclude
+from analyzer.verdict.cause import KILL, cause_class, cause_of_kind
+from analyzer.verdict.confidence import with_caps
 from analyzer.verdict.device_witness import device_witness, late_report
 from analyzer.verdict.driver_notes import with_cleanup
 from analyzer.verdict.exact import exact_report, names_a_launch, nan_check, op_that_raised
-from analyzer.verdict.load import KILL, with_load
+from analyzer.verdict.named_together import with_other_asserts
 from analyzer.verdict.no_root import with_stopped, with_survived
 from analyzer.verdict.notes import with_notes
 from analyzer.verdict.printed_values import printed_fault
-from analyzer.verdict.several import with_other_asserts
+from analyzer.verdict.server_load import with_load
 from analyzer.verdict.tool_reports import with_advised
 
 
@@ -65,13 +67,16 @@ def _of_root(known: Knowledge, fault: FaultRecord, trust: TrustDecision) -> tupl
     ops = process_ops(known, fault)
     reported = reported_op(ops, fault)
     if (why := cut_off(known, fault)) is not None:
-        return Finding(conclusion=conclude.undecided(fault, why)), reported
+        cut = msgspec.structs.replace(conclude.undecided(fault, why), cause_class=cause_of_kind(fault))
+        return Finding(conclusion=cut), reported
     finding = _infer(known, fault, trust, ops, reported)
     if (why := _cut_name(known, fault, finding)) is not None:
         nameless = msgspec.structs.replace(fault, kernel=None)
-        return Finding(conclusion=conclude.undecided(nameless, why)), reported
+        cut = msgspec.structs.replace(conclude.undecided(nameless, why), cause_class=cause_of_kind(fault))
+        return Finding(conclusion=cut), reported
     conclusion = with_other_asserts(with_notes(finding.conclusion, known, fault), known, fault)
-    conclusion = with_load(conclusion, known, fault)
+    conclusion = with_caps(with_load(conclusion, known, fault), known.records, fault)
+    conclusion = msgspec.structs.replace(conclusion, cause_class=cause_class(known.records, fault))
     return msgspec.structs.replace(finding, conclusion=conclusion), reported
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.cli.replay import with_replay
 from analyzer.cli.replay_options import ReplayWanted
 from analyzer.errors import UsageError
 from analyzer.grammar import data_path
 from analyzer.replay.ops.files import with_absolute_files
 from analyzer.replay.ops.user_file import names_of_functions
 from analyzer.replay.plan import read_plan, write_plan
+from analyzer.verdict.confidence import with_replay
 from tests.replay import plans
 from tests.replay.plans import failing_log, replay_words, words
 

@@ -18,7 +18,7 @@ from analyzer.replay.planning.inductor import Named, find_call
 from analyzer.replay.planning.inside import is_inside
 from analyzer.replay.planning.saved_files import read_saved
 from analyzer.replay.planning.window import LoggedOp
-from analyzer.values.bad_values import is_buffer
+from analyzer.values.flaws import is_buffer
 from analyzer.values.launches import ProcessKernels, kernels_of
 
 _SAVED = "Saved tensor to "

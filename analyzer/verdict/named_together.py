@@ -53,9 +53,7 @@ def one_of_names(
         f"{names} caused the {conclude.fault_words(fault)}: {fault.witness} names {len(together)} kernels"
         f" with it (line {fault.line}), and nothing tells which of them faulted."
     )
-    conclusion = Conclusion(
-        confidence="ranked", cause_class=conclude.cause_class(fault), suspect=None, statement=statement
-    )
+    conclusion = Conclusion(confidence="ranked", cause_class=None, suspect=None, statement=statement)
     if opened is None:
         return Finding(conclusion=conclusion, suspects=suspects)
     return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
