@@ -13,6 +13,7 @@ import polars as pl
 from analyzer.advice.advise import advise
 from analyzer.errors import UsageError
 from analyzer.incident.decide import decide
+from analyzer.incident.incident import Incident
 from analyzer.ingest.load import OPS_SCHEMA, Loaded, load
 from analyzer.ingest.source import BinaryFormat, open_sources
 from analyzer.ir import IrTypes, read_ir
@@ -57,7 +58,8 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     """A result with what it was made of, as long as the inputs are open.
 
     ``profile``, and what of it was ``joined`` to ops: null = none was given. Raw lines are read through
-    ``excerpt``. ``known``: what the inference used, with the readers of all inputs.
+    ``excerpt``. ``known``: what the inference used, with the readers of all inputs; ``incident``: every
+    decision about the faults.
     """
 
     result: Result
@@ -66,6 +68,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile | None
     joined: Joined | None
     known: Knowledge
+    incident: Incident
     options: Options
 
     def excerpt(self, source: int, first: int, last: int) -> list[str]:
@@ -126,6 +129,7 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
                 profile=profile,
                 joined=joined,
                 known=known,
+                incident=incident,
                 options=options,
             )
         finally:

@@ -29,7 +29,7 @@ from analyzer.timeline.build import Timeline
 from analyzer.timeline.launches import is_kernel_launch
 from analyzer.timeline.processes import owners_of
 from analyzer.timeline.timing import op_totals, timing_basis
-from analyzer.witness import witnesses
+from analyzer.witness import witness_named, witnesses
 
 SLOWEST = 10
 IMPACT_SHOWN = 64  # requests of one step; the largest first
@@ -53,8 +53,7 @@ def modes_of(readings: Readings, timeline: Timeline) -> Modes:
         values["source_tracebacks"] = True
     if max_ops.height:
         values.setdefault("op_log_level", "TRACE")
-    if any(record.witness == "coredump" for record in faults):
-        values["coredump"] = True
+    values.update({mode: True for one in faults if (mode := witness_named(one.witness).mode) is not None})
     return msgspec.convert({**values, "nan_check": []}, Modes) if not nan_check else msgspec.structs.replace(
         msgspec.convert(values, Modes), nan_check=nan_check
     )  # fmt: skip

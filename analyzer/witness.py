@@ -6,16 +6,18 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Protocol
+from typing import Literal, Protocol
 
 import polars as pl
 
 from analyzer.grammar import GrammarError
-from analyzer.model import Line, Reading
+from analyzer.model import FaultRecord, Line, Reading
 from analyzer.schema import Loss, Value
 
 MAX_REFUSED = 20  # lines of a witness and source that are looked for one by one
 _SHOWN_CHARS = 300
+
+Vendor = Literal["nvidia", "amd"]
 
 
 class Fetch(Protocol):
@@ -47,10 +49,21 @@ class Witness(Value):
     without any space is never offered (such lines are the frames of op bodies).
     Prefer a literal that only this witness prints: a gated text that the reader does not understand
     is a counted ``Loss``.
-    ``read``: takes the ``LINES`` frame (model.py) of this witness's gated lines of ONE source, ordered
+    ``read``: takes the ``LINES`` frame (``model``) of this witness's gated lines of ONE source, ordered
     by line, and a ``Fetch``; gives a ``Reading``. Only distinct texts go through Lark.
     ``read_last``: as ``read``, after all other witnesses, and takes what they read of the source as well: for
     what counts only where nobody knows better. A witness has one of the two.
+
+    What others need to know of it is declared here; nobody else asks for a witness by its name:
+
+    ``program``: whose text it is, a word of ``tables.programs`` or of a program that has no row there; null =
+    any program's (the device's, the host's). ``vendor``: whose devices it speaks of, null = any.
+    ``device_side``: it looks at the device itself, and can name the kernel that faulted. ``tool``: a program
+    that was started beside the failing one to look so. ``usually``: the program it mostly stands in, which is
+    believed where nothing else in the log shows one. ``collective``: it watches collectives of several ranks.
+    ``launcher``: it starts the processes of a job and tells how they ended.
+    ``value_printer``: it prints tensor values, from which faults are concluded.
+    ``mode``: the field of ``schema.Modes`` that its text shows to be on.
     """
 
     name: str
@@ -58,6 +71,15 @@ class Witness(Value):
     read: Callable[[pl.DataFrame, Fetch], Reading] = _read_nothing
     read_last: Callable[[pl.DataFrame, Fetch, Sequence[Reading]], Reading] | None = None
     grammar: str | None = None
+    program: str | None = None
+    vendor: Vendor | None = None
+    device_side: bool = False
+    tool: bool = False
+    usually: str | None = None
+    collective: bool = False
+    launcher: bool = False
+    value_printer: bool = False
+    mode: str | None = None
 
     def run(self, frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading] = ()) -> Reading:
         """Read the gated lines of one source; ``others``: what the other witnesses read of it.
@@ -118,3 +140,23 @@ def witnesses() -> tuple[Witness, ...]:
         if isinstance(witness, Witness):
             found.append(witness)
     return tuple(sorted(found, key=lambda w: w.name))
+
+
+def witness_named(name: str) -> Witness:
+    """The declaration of a record's witness; what is no module (a view of other data) declares nothing."""
+    return _by_name().get(name) or Witness(name=name, gates=())
+
+
+def value_printer() -> str:
+    """The name of the witness whose printed tensor values faults are concluded from."""
+    return next(one.name for one in witnesses() if one.value_printer)
+
+
+def is_unexplained(record: FaultRecord) -> bool:
+    """Whether only a witness that counts where nobody knows better has read it: it explains but itself."""
+    return witness_named(record.witness).read_last is not None
+
+
+@cache
+def _by_name() -> dict[str, Witness]:
+    return {one.name: one for one in witnesses()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from analyzer.advice.aoti_steps import aoti_steps
 from analyzer.advice.driver_log_steps import kernel_log_steps
 from analyzer.advice.next_steps import next_steps
-from analyzer.advice.program import Seen, seen_around
-from analyzer.incident.decide import Incident
+from analyzer.advice.program import Surroundings, surroundings_of
+from analyzer.incident.incident import Incident
 from analyzer.knowledge import Diagnosis
 from analyzer.schema import NextStep
 from analyzer.verdict.driver_notes import own_verdicts
@@ -26,7 +26,9 @@ def advise(incident: Incident, found: Diagnosis) -> list[NextStep]:
         known.modes,
         known.advice,
         has_ops=bool(known.timeline.ops.height),
-        seen=seen_around(fault, known.records, known.readers[fault.source].raw) if fault else Seen(),
+        beside=surroundings_of(fault, known.records, known.readers[fault.source].raw)
+        if fault
+        else Surroundings(),
     )
     health = kernel_log_steps(known.records, fault)
     if fault is None:

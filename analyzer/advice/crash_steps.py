@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from analyzer.advice.commands import COMMAND
+from analyzer.advice.table import KILLS
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
+from analyzer.tables.programs import program_row
+from analyzer.witness import witness_named
 
-KILLS = "dmesg -T | grep -i -E 'killed process|oom|segfault|xid'"
 _JOURNAL = "journalctl -k --since '-1 day' | grep -i -E 'killed process|oom'"
 _STOPS = "journalctl --since '-1 day' | grep -i -E 'stopping|terminat|killing|oom'"
 _STACK_SHOWN = "Fatal Python error"  # faulthandler was on
 _HEAP = ("double free", "free():", "malloc", "corrupt", "munmap_chunk", "realloc()")
-_NOT_PYTHON = frozenset({"ggml"})
 _GO = "segmentation violation"  # Go's word for it
 _COMPILER = "modular/modular/issues"  # Mojo's compiler asks for a report of its own crash
 _SHARED = ("out of shared memory", "insufficient shared memory", "shared memory limit")
@@ -37,8 +38,8 @@ def crash_steps(fault: FaultRecord) -> list[NextStep]:
 
 
 def killed_steps() -> list[NextStep]:
-    """Nobody can write why after SIGKILL, but the kernel does if it was the kernel."""
-    why = "the kernel writes here whom it killed for memory; nothing there = somebody else sent the signal"
+    """Nobody can write why after SIGKILL; the driver log does, if the operating system sent it."""
+    why = "the driver log tells whom the system killed for memory; nothing there: somebody else did"
     return [
         NextStep(command=KILLS, why=why),
         NextStep(command=_JOURNAL, why="the same where dmesg is not allowed, or the host has booted since"),
@@ -99,4 +100,5 @@ def _stacks(fault: FaultRecord) -> list[NextStep]:
 
 
 def _is_other_program(fault: FaultRecord) -> bool:
-    return fault.witness in _NOT_PYTHON or any(word in fault.text for word in (_COMPILER, _GO))
+    row = program_row(witness_named(fault.witness).program)
+    return (row is not None and not row.python) or any(word in fault.text for word in (_COMPILER, _GO))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.incident.driver_log import VERDICT, is_kernel_log, is_of_driver
+from analyzer.incident.driver_log import VERDICT
+from analyzer.incident.driver_messages import is_of_driver, is_of_driver_log
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
 from analyzer.verdict.driver_notes import named_on, own_verdicts, unlinked_hardware
@@ -19,10 +20,10 @@ _COUNTED = frozenset({"ecc_error", "device_lost", "hang_timeout"})
 def kernel_log_steps(records: Sequence[FaultRecord], root: FaultRecord | None) -> list[NextStep]:
     """Commands that tell what the texts do not: whose GPU a message is about, what a clean-up followed."""
     if root is None:
-        if not any(is_kernel_log(record) for record in records):
+        if not any(is_of_driver_log(record) for record in records):
             return []
-        why = "the kernel log alone has no fault: the program's own log says whether it failed, and of what"
-        return [NextStep(command="trace-analyze <log of the program> <this kernel log>", why=why)]
+        why = "the driver log alone has no fault: the program's own log says whether it failed, and of what"
+        return [NextStep(command="trace-analyze <log of the program> <this driver log>", why=why)]
     if not is_of_driver(root) and own_verdicts(records, root):
         why = (
             f"its GPU Recovery Action is the driver's verdict; what stands before {VERDICT} in dmesg says why"
@@ -40,6 +41,6 @@ def kernel_log_steps(records: Sequence[FaultRecord], root: FaultRecord | None) -
         return [NextStep(command=_AMD_HEALTH, why=why)]
     health = f"errors of each GPU: whether the one that the program used is the one of {names}"
     processes = (
-        "which process uses which GPU (PCI address), to compare with the kernel log, once it runs again"
+        "which process uses which GPU (PCI address), to compare with the driver log, once it runs again"
     )
     return [NextStep(command=_HEALTH, why=health), NextStep(command=_PROCESSES, why=processes)]

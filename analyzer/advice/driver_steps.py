@@ -1,4 +1,4 @@
-"""What to run next: programs that are neither MAX nor PyTorch, AMD devices, a kernel log alone."""
+"""What to run next: programs that are neither MAX nor PyTorch, AMD devices, a driver log alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from analyzer.model import FaultRecord
 from analyzer.schema import Confidence, NextStep
 from analyzer.tables.kinds import ACCESS, HARDWARE
 
-WITNESSES = frozenset({"cuda_macros", "ggml", "nccl", "rocm", "trtllm", "xla"})
 _HEALTH = "nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE"
 _DRAIN_NODE = "kubectl drain <node>   # or: scontrol update nodename=<node> state=drain reason=NVSwitch"
 _FABRIC = "nvidia-smi nvlink -e; systemctl status nvidia-fabricmanager"
@@ -17,7 +16,7 @@ _AMD = f"AMD_SERIALIZE_KERNEL=3 AMD_SERIALIZE_COPY=3 AMD_LOG_LEVEL=3 {COMMAND}"
 
 def is_hardware(fault: FaultRecord) -> bool:
     """The kernel driver says that the GPU failed: no run of the program adds to it."""
-    return fault.site == "kernel_log" and fault.kind in HARDWARE and fault.vendor == "nvidia"
+    return fault.site == "driver_log" and fault.kind in HARDWARE and fault.vendor == "nvidia"
 
 
 def program_steps(fault: FaultRecord, confidence: Confidence) -> list[NextStep]:
@@ -49,8 +48,8 @@ def kernel_log_steps(fault: FaultRecord) -> list[NextStep]:
     who = f"the log of {fault.process}" if "pid=" in fault.process else "the log of the program that ran then"
     return [
         NextStep(
-            command="trace-analyze <log of the program> <this kernel log>",
-            why=f"a kernel log names no kernel and no op: add {who}",
+            command="trace-analyze <log of the program> <this driver log>",
+            why=f"a driver log names no kernel and no op: add {who}",
         )
     ]
 
@@ -78,7 +77,7 @@ def _drain(device: str | None) -> str:
 
 
 def _address(device: str) -> str:
-    """``0000:9b:00.0``: the kernel log leaves the function out, nvidia-smi wants it."""
+    """``0000:9b:00.0``: the driver log leaves the function out, nvidia-smi wants it."""
     return device if "." in device else f"{device}.0"
 
 

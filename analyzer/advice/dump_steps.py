@@ -6,11 +6,11 @@ from analyzer.advice.commands import COMMAND, COREDUMP_ENV
 from analyzer.advice.program import Program
 from analyzer.model import FaultRecord
 from analyzer.schema import Modes, NextStep
+from analyzer.witness import witness_named
 
 _NO_FILE = "<core_*.nvcudmp>"
 _DEFAULT = "by default core_TIME_HOST_PID.nvcudmp in the working directory of the process"
 HIDDEN = "if blocking hides it (a race): names the faulting kernel without blocking, at about two seconds"
-_OPENED = "cuda-gdb"  # who told the fault had the dump, or the process, open
 
 
 def dump_step(fault: FaultRecord, modes: Modes, program: Program, why: str | None) -> list[NextStep]:
@@ -23,7 +23,7 @@ def dump_step(fault: FaultRecord, modes: Modes, program: Program, why: str | Non
         why: Reason for a run that makes one, null = the kernel is known already.
     """
     if program.dump or modes.coredump:
-        return [] if fault.witness == _OPENED else [_open(program)]
+        return [] if witness_named(fault.witness).program == "cuda-gdb" else [_open(program)]
     if why is None:
         return []
     return [NextStep(command=f"{COREDUMP_ENV} {COMMAND}", why=why)]

@@ -10,7 +10,6 @@ from analyzer.advice.program import Program
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
 
-_EAGER = {"vllm": "--enforce-eager", "sglang": "--disable-cuda-graph", "tgi": "--cuda-graphs 0"}
 _ANY = "<your command without CUDA graphs>"
 _HOW = ' (no torch.cuda.graph; torch.compile without mode="reduce-overhead" and "max-autotune")'
 _CAPTURE_CODES = range(900, 909)  # cudaErrorStreamCapture...: of CUDA's table of errors
@@ -18,12 +17,12 @@ _CAPTURE_CODES = range(900, 909)  # cudaErrorStreamCapture...: of CUDA's table o
 
 def eager_command(program: Program) -> str:
     """The user's program with launches of their own instead of graphs."""
-    flag = _EAGER.get(program.server or "")
+    flag = program.server.eager if program.server else None
     return f"{COMMAND} {flag}" if flag else _ANY
 
 
 def _how(program: Program) -> str:
-    return "" if program.server in _EAGER else _HOW
+    return "" if program.server and program.server.eager else _HOW
 
 
 def replayed_step(program: Program) -> NextStep:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import re
 
 from analyzer.advice.commands import COMMAND
-from analyzer.advice.crash_steps import KILLS, stopped_steps
+from analyzer.advice.crash_steps import stopped_steps
 from analyzer.advice.program import Program
+from analyzer.advice.table import KILLS
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
+from analyzer.witness import witness_named
 
 _RECORDER = f"TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 {COMMAND}"
 _PEER = re.compile(r"closed by peer \[?([0-9a-fA-F.:]+?)\]?:[0-9]+")
-_STORE = re.compile(r"connect to \(([^,() ]+), ([0-9]+)\)")
-_COMPILING = "still compiling"
+# A host or an address: it stands in a command that a person copies into a shell.
+_STORE = re.compile(r"connect to \(([A-Za-z0-9_.:%\[\]-]+), ([0-9]+)\)")
 
 
 def hang_steps(fault: FaultRecord, program: Program) -> list[NextStep]:
     """Commands in the order in which they should be tried."""
     if fault.kind == "hang_timeout":
-        return _for_wait(fault, program)
+        return _for_wait(program)
     if fault.name in {"SIGTERM", "SIGINT", "SIGHUP"}:
         return stopped_steps()
-    if fault.witness == "gloo":
+    if witness_named(fault.witness).program == "gloo":
         return _for_connection(fault.text)
     return _for_dead_child()
 
@@ -35,10 +37,7 @@ def collective_steps() -> list[NextStep]:
     ]
 
 
-def _for_wait(fault: FaultRecord, program: Program) -> list[NextStep]:
-    if program.max and _COMPILING in fault.text:
-        why = "compiles beforehand, so that the server starts with a compiled model and answers in time"
-        return [NextStep(command="max warm-cache <the options of your max serve>", why=why)]
+def _for_wait(program: Program) -> list[NextStep]:
     steps = [
         NextStep(
             command="py-spy dump --native --pid <pid of the worker>",
@@ -67,7 +66,7 @@ def _for_connection(text: str) -> list[NextStep]:
 
 def _for_dead_child() -> list[NextStep]:
     """A server that only saw its child go."""
-    why = "a killed or crashed process writes nothing itself: the kernel does"
+    why = "a killed or crashed process writes nothing itself: the driver log tells of it"
     again = "prints the Python stack of a process that dies of a signal, and leaves a core file for gdb"
     return [
         NextStep(command=KILLS, why=why),

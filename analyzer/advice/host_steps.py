@@ -6,39 +6,37 @@ from analyzer.advice import crash_steps
 from analyzer.advice.container_steps import previous_log_step
 from analyzer.advice.hang_steps import collective_steps, hang_steps
 from analyzer.advice.memory_steps import memory_steps
-from analyzer.advice.program import Program, Seen
+from analyzer.advice.program import Program, Surroundings
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
+from analyzer.witness import is_unexplained, witness_named
 
-_EXCEPTION = "python_traceback"
-_COLLECTIVES = frozenset({"nccl", "process_group_nccl"})
 _VERSIONS = 'nvidia-smi; python -c "import torch; print(torch.__version__, torch.version.cuda)"'
 _COMPILER = "Unsupported gpu architecture"
 _UNKNOWN_PROGRAM = Program()
-_NOTHING_SEEN = Seen()
+_NOTHING_BESIDE = Surroundings()
 
 
 def host_steps(
-    fault: FaultRecord, program: Program = _UNKNOWN_PROGRAM, seen: Seen = _NOTHING_SEEN
+    fault: FaultRecord, program: Program = _UNKNOWN_PROGRAM, beside: Surroundings = _NOTHING_BESIDE
 ) -> list[NextStep]:
     """Commands in the order in which they should be tried; none for a failure that says all itself."""
     if fault.kind == "out_of_memory":
-        return memory_steps(fault, program, seen.around)
+        return memory_steps(fault, program, beside.around)
     if fault.kind == "configuration":
         return _for_versions(fault.text)
-    if fault.witness == "ray" and fault.kind == "peer_lost":
-        return _for_actor(fault.pid)
-    if fault.witness == "kubernetes":
-        return [previous_log_step(fault, seen.around)]
+    witness = witness_named(fault.witness)
+    if witness.program == "kubernetes":
+        return [previous_log_step(fault, beside.around)]
     if fault.kind in {"host_segfault", "host_abort"}:
-        known = _for_rank(fault.rank) if fault.witness == "torchrun" else []
+        known = _for_rank(fault.rank) if witness.program == "torchrun" else []
         return known + crash_steps.crash_steps(fault)
     if fault.kind in {"hang_timeout", "peer_lost"}:
-        return collective_steps() if fault.witness in _COLLECTIVES else hang_steps(fault, program)
-    if fault.witness == "torchrun":
+        return collective_steps() if witness.collective else hang_steps(fault, program)
+    if witness.program == "torchrun":
         return _for_rank(fault.rank)
-    if fault.witness == _EXCEPTION and fault.kind == "unknown" and fault.site == "host":
-        return _for_exception(fault, seen)
+    if is_unexplained(fault) and fault.kind == "unknown" and fault.site == "host":
+        return _for_exception(fault, beside)
     return []
 
 
@@ -51,25 +49,11 @@ def _for_versions(text: str) -> list[NextStep]:
     return []
 
 
-def _for_exception(fault: FaultRecord, seen: Seen) -> list[NextStep]:
-    if any(crash_steps.lacks_shared_memory(line) for line in (fault.text, *seen.block)):
+def _for_exception(fault: FaultRecord, beside: Surroundings) -> list[NextStep]:
+    if any(crash_steps.lacks_shared_memory(line) for line in (fault.text, *beside.block)):
         return crash_steps.shared_memory_steps()
     why = "stops in the frame that raised, with its values (one process: for torchrun, one rank)"
     return [NextStep(command="python -m pdb -c continue <your script and its arguments>", why=why)]
-
-
-def _for_actor(pid: int | None) -> list[NextStep]:
-    logs = f"worker-*-{pid or '<pid>'}.*"
-    return [
-        NextStep(
-            command=f"cat /tmp/ray/session_latest/logs/{logs}   # on the node of the actor",
-            why="the driver is told that the actor died; its own output says of what",
-        ),
-        NextStep(
-            command=f"{crash_steps.KILLS}   # on that node",
-            why="a killed or crashed worker writes nothing itself: the kernel does",
-        ),
-    ]
 
 
 def _for_rank(rank: int | None) -> list[NextStep]:

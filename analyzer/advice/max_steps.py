@@ -5,6 +5,7 @@ from __future__ import annotations
 from analyzer.advice.commands import COMMAND, KNOWN, MAX_POOL_OFF
 from analyzer.advice.dump_steps import HIDDEN, dump_step
 from analyzer.advice.program import Program
+from analyzer.advice.sanitizer_steps import is_of_sanitizer
 from analyzer.model import FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
 
@@ -45,7 +46,7 @@ def _for_nan(modes: Modes) -> list[NextStep]:
 
 
 def _sanitizer(fault: FaultRecord) -> list[NextStep]:
-    if fault.witness == "compute-sanitizer":
+    if is_of_sanitizer(fault):
         return []
     why = (
         "gives the exact thread, address and allocation inside the kernel; the pool is off because pooled "

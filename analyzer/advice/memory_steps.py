@@ -10,31 +10,29 @@ from analyzer.advice.container_steps import docker_command, limit_command
 from analyzer.advice.program import Program
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
+from analyzer.tables.programs import PROGRAMS
 
-_XLA_MEMORY = "RESOURCE_EXHAUSTED"
 _TORCH_OOM = "out of memory. Tried to allocate"  # PyTorch's own words
 _OF_HOST = "memory of the host"  # in the text of all who tell of a kill for it (parse.oom_text)
 _LIMITED = "limit"
 _OWN_LIMIT = "the limit of the process"  # parse.oom_text: what PyTorch was allowed is used up
 _CACHE = "cache blocks"
+_VLLM = next(row for row in PROGRAMS if row.name == "vllm")
 _GROUP = "/sys/fs/cgroup/memory"
 _USED = "nvidia-smi --query-compute-apps=pid,used_memory --format=csv"
-_SHARE = {"vllm": "--gpu-memory-utilization 0.95", "sglang": "--mem-fraction-static 0.95"}
 _JOB = re.compile(r"StepId=([0-9]+)")
-_UNIT = re.compile(r"\S+\.(?:service|scope|slice)")
+_UNIT = re.compile(r"(?<!\S)\S+\.(?:service|scope|slice)")
 
 
 def memory_steps(fault: FaultRecord, program: Program, around: Sequence[str] = ()) -> list[NextStep]:
     """Commands in the order in which they should be tried."""
     text = fault.text
-    if text.startswith(_XLA_MEMORY):
-        return _for_xla()
     told, host, why = text.rpartition(_OF_HOST)
     if host:
         return _for_host(told, around, limited=_LIMITED in why)
     if _CACHE in text:
         why = "more of the device for the cache; else a shorter --max-model-len, which needs fewer blocks"
-        return [NextStep(command=f"{COMMAND} {_SHARE['vllm']}", why=why)]
+        return [NextStep(command=f"{COMMAND} {_VLLM.share}", why=why)]
     if _OWN_LIMIT in text:
         return [_raise_limit(program), _history()]
     if "fragmentation" in text:
@@ -61,8 +59,8 @@ def _for_device(fault: FaultRecord, around: Sequence[str]) -> list[NextStep]:
 
 def _raise_limit(program: Program) -> NextStep:
     why = "what this process may take was set, and is used up while the device has room: raise the share"
-    if (flag := _SHARE.get(program.server or "")) is not None:
-        return NextStep(command=f"{COMMAND} {flag}", why=why)
+    if program.server and program.server.share:
+        return NextStep(command=f"{COMMAND} {program.server.share}", why=why)
     call = "torch.cuda.set_per_process_memory_fraction(1.0)"
     return NextStep(command=f"{call}   # Python, at the start (vLLM: gpu_memory_utilization)", why=why)
 
@@ -74,20 +72,6 @@ def _history() -> NextStep:
         why="the call that failed is not the one that holds the memory; where it fails, "
         "torch.cuda.memory._dump_snapshot('oom.pickle') writes who allocated what",
     )
-
-
-def _for_xla() -> list[NextStep]:
-    return [
-        NextStep(
-            command=f"XLA_FLAGS='--xla_dump_to=xla_dump --xla_dump_hlo_as_text' {COMMAND}",
-            why="xla_dump/*buffer-assignment.txt lists the buffers of the step by size",
-        ),
-        NextStep(
-            command=f"XLA_PYTHON_CLIENT_PREALLOCATE=false {COMMAND}",
-            why="takes memory as it is needed: shows whether the share taken at start was too small, or "
-            "another process holds the rest",
-        ),
-    ]
 
 
 def _for_host(told: str, around: Sequence[str], *, limited: bool) -> list[NextStep]:

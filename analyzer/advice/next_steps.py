@@ -6,16 +6,17 @@ from analyzer.advice import driver_steps, host_steps, max_steps, torch_steps
 from analyzer.advice.commands import BLOCKING, COMMAND, KNOWN, MAX_POOL_OFF, TORCH_POOL_OFF
 from analyzer.advice.dump_steps import HIDDEN, dump_step
 from analyzer.advice.graph_steps import capture_steps, eager_command, is_capture
-from analyzer.advice.program import Program, Seen, program_of
-from analyzer.advice.sanitizer_steps import SANITIZER, sanitizer_steps
+from analyzer.advice.program import Program, Surroundings, program_of
+from analyzer.advice.sanitizer_steps import SANITIZER, is_of_sanitizer, sanitizer_steps
+from analyzer.advice.table import bare_steps, rows_for
 from analyzer.model import Advice, FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
+from analyzer.tables.codes import by_code
 from analyzer.tables.kinds import ACCESS
+from analyzer.tables.programs import program_row
 
 _ON_DEVICE = ACCESS | {"device_assert", "library_status", "nan", "no_kernel_image"}
-_OTHER_PRINTERS = frozenset({"cuda_macros", "nccl"})  # CUDA code of any program, PyTorch's too
-_RECORDED = frozenset({"max", "torch", "vllm", "sglang"})  # targets of `trace-analyze record`
-_NOTHING_SEEN = Seen()
+_NOTHING_BESIDE = Surroundings()
 
 
 def next_steps(
@@ -25,7 +26,7 @@ def next_steps(
     advice: list[Advice],
     *,
     has_ops: bool,
-    seen: Seen = _NOTHING_SEEN,
+    beside: Surroundings = _NOTHING_BESIDE,
 ) -> list[NextStep]:
     """Commands in the order in which they should be tried.
 
@@ -35,24 +36,32 @@ def next_steps(
         modes: Switches that the log shows.
         advice: What the log itself advises.
         has_ops: Whether it has op records.
-        seen: What stands beside the fault: from it follow framework, server and names for the commands.
+        beside: What stands beside the fault: from it follow framework, server and names for the commands.
     """
     if fault is None:
         return _advised(advice, _for_clean(modes))
-    program = program_of(fault, seen, has_ops=has_ops)
-    own = _own_steps(fault, confidence, modes, program, seen, has_ops=has_ops)
+    program = program_of(fault, beside, has_ops=has_ops)
+    own = _own_steps(fault, confidence, modes, program, beside, has_ops=has_ops)
     if not own and confidence == "undecided":
-        own = [_record(program)]
+        own = [_record(program, _of_code(fault))]
     if driver_steps.is_hardware(fault) or program.graph:
         return own  # what the log advises debugs software, launch by launch
     return _advised(advice, own)
 
 
-def _record(program: Program) -> NextStep:
+def _of_code(fault: FaultRecord) -> str:
+    """What the table says of the code of a fault; its steps are those for CUDA."""
+    row = by_code(fault.code) if fault.code is not None and fault.vendor == "nvidia" else None
+    return f"code {row.code}: {row.meaning}; first: {row.next_step}. Otherwise " if row else ""
+
+
+def _record(program: Program, told: str = "") -> NextStep:
     """What is left where nothing more exact is known: a log that says more."""
-    target = program.server or ("torch" if program.torch else "max" if program.max else "")
-    chosen = f" --for {target}" if target in _RECORDED else ""
-    why = "nothing here tells more: runs it with the switches that name the failing op, and stamps lines"
+    row = program.server or program_row("torch" if program.torch else "max" if program.max else None)
+    chosen = f" --for {row.name}" if row and row.recorded else ""
+    why = (
+        f"{told}nothing here tells more: runs it with the switches that name the failing op, and stamps lines"
+    )
     return NextStep(command=f"trace-analyze record{chosen} -o serve.log -- {COMMAND}", why=why)
 
 
@@ -74,19 +83,37 @@ def _said_better(command: str, steps: list[NextStep]) -> bool:
 
 
 def _own_steps(
-    fault: FaultRecord, confidence: Confidence, modes: Modes, program: Program, seen: Seen, *, has_ops: bool
+    fault: FaultRecord,
+    confidence: Confidence,
+    modes: Modes,
+    program: Program,
+    beside: Surroundings,
+    *,
+    has_ops: bool,
 ) -> list[NextStep]:
-    if fault.site == "kernel_log":
+    if fault.site == "driver_log":
         return driver_steps.kernel_log_steps(fault)
+    if rows := rows_for(fault, program):
+        return rows
+    if program.bare:
+        return _for_bare(fault, program, beside)
     if is_capture(fault):
         return capture_steps(program)
-    if fault.witness == SANITIZER and fault.site == "device":
+    if is_of_sanitizer(fault) and fault.site == "device":
         return sanitizer_steps(fault)
     if fault.kind in _ON_DEVICE:
         return _for_device(fault, confidence, modes, program, has_ops=has_ops)
     if fault.vendor == "amd" and fault.kind == "hang_timeout":
         return driver_steps.program_steps(fault, confidence)
-    return host_steps.host_steps(fault, program, seen)
+    return host_steps.host_steps(fault, program, beside)
+
+
+def _for_bare(fault: FaultRecord, program: Program, beside: Surroundings) -> list[NextStep]:
+    """Nothing shows whose devices the program uses: what needs no vendor, and what looks at the host."""
+    if own := bare_steps(fault, program):
+        return own
+    on_host = fault.kind not in {*_ON_DEVICE, "configuration"}
+    return (host_steps.host_steps(fault, program, beside) if on_host else []) or [_record(program)]
 
 
 def _for_device(
@@ -97,7 +124,7 @@ def _for_device(
         own = torch_steps.torch_steps(fault, confidence, modes, program)
     elif program.max:
         own = max_steps.max_steps(fault, confidence, modes, program, has_ops=has_ops)
-    elif fault.witness in driver_steps.WITNESSES:
+    elif program.own:
         return driver_steps.program_steps(fault, confidence)
     else:
         own = _for_either(fault, confidence, modes, program)

@@ -6,9 +6,15 @@ import re
 
 from analyzer.model import FaultRecord
 from analyzer.schema import NextStep
+from analyzer.witness import witness_named
 
 SANITIZER = "compute-sanitizer"
 _SOURCE_LINE = re.compile(r" in \S+\.\w+:[0-9]+")
+
+
+def is_of_sanitizer(fault: FaultRecord) -> bool:
+    """Whether the sanitizer told the fault, so that it ran already."""
+    return witness_named(fault.witness).program == SANITIZER
 
 
 def sanitizer_steps(fault: FaultRecord) -> list[NextStep]:

@@ -6,10 +6,11 @@ from analyzer.advice.commands import BLOCKING, COMMAND, KNOWN, TORCH_POOL_OFF
 from analyzer.advice.dump_steps import HIDDEN, dump_step
 from analyzer.advice.graph_steps import eager_command, replayed_step
 from analyzer.advice.program import Program
-from analyzer.advice.sanitizer_steps import SANITIZER
+from analyzer.advice.sanitizer_steps import SANITIZER, is_of_sanitizer
 from analyzer.model import FaultRecord
 from analyzer.schema import Confidence, Modes, NextStep
 from analyzer.tables.kinds import ACCESS
+from analyzer.witness import witness_named
 
 __all__ = ["COMMAND", "torch_steps"]
 
@@ -66,7 +67,7 @@ def _line_of_assert(fault: FaultRecord) -> NextStep:
 
 def _sanitizer(fault: FaultRecord, program: Program) -> NextStep:
     command = eager_command(program) if program.graph else COMMAND
-    if fault.witness == SANITIZER:
+    if is_of_sanitizer(fault):
         why = (
             "the sanitizer only told the call that met the error: memcheck of all processes tells more; "
             "the caching allocator is off because pooled memory hides overruns"
@@ -82,11 +83,12 @@ def _sanitizer(fault: FaultRecord, program: Program) -> NextStep:
 
 def _for_nan(fault: FaultRecord, confidence: Confidence) -> list[NextStep]:
     """Who made it; the check that found it is only the messenger."""
-    if fault.witness == "aoti_printer" and confidence != "undecided":
+    witness = witness_named(fault.witness)
+    if witness.value_printer and confidence != "undecided":
         return []  # the printer named the kernel already
-    if fault.witness == "inductor":
+    if witness.program == "inductor":
         return [_step("TORCH_COMPILE_DEBUG=1", f"writes the code that made {fault.label or 'the buffer'}")]
-    if fault.witness in {"aoti_printer", "aoti_checks"}:
+    if witness.program == "aoti":
         why = (
             "prints what each kernel is given and leaves, from the start: the first NaN has its maker above "
             "it; the variable counts when the model is compiled, so compile it again with it"

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from analyzer.cli.interrupt import EXIT_INTERRUPTED
 from analyzer.cli.output import columns, progress, size_of, use_color, write_stdout
 from analyzer.cli.replay_options import (
     CustomExtensions,
@@ -31,7 +32,6 @@ from analyzer.report.request import ReportKind
 from analyzer.schema import Result
 
 EXIT_FOUND = 1  # --check: a root fault was found
-EXIT_INTERRUPTED = 130  # Ctrl-C during a replay: what was found so far is printed
 
 
 class Format(StrEnum):
@@ -71,6 +71,9 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     top: Annotated[int, typer.Option(min=1, help="Suspects to show.")] = 3,
     timeline: Annotated[
         bool, typer.Option("--timeline", help="Print ops by time and steps with outliers instead.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print which rule decided what, with lines, instead.")
     ] = False,
     timeline_csv: Annotated[Path | None, typer.Option(help="Write the op timeline as CSV.")] = None,
     timeline_parquet: Annotated[Path | None, typer.Option(help="Write the op timeline as Parquet.")] = None,
@@ -129,18 +132,21 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         device=device,
     )
     again.check(replay=replay)
+    if timeline and explain:
+        raise UsageError("--timeline and --explain: one view at a time")
     read = [*(logs or ()), *(ir or ()), *again.inputs]
     read += [one for one in (profile, again.user_ops) if one is not None]
     spare_inputs([*read, *([plan] if plan else [])], [*wanted.paths, timeline_csv, timeline_parquet, repro])
     spare_inputs(read, [save_plan])
     each_once([*wanted.paths, timeline_csv, timeline_parquet, repro, save_plan])
+    again.spare_files()
     if redact and not wanted.paths and not quiet:
         typer.echo(
             "trace-analyze: --redact is for the files of --report: what is printed is not redacted", err=True
         )
     if not logs:
-        if timeline or wanted.any():
-            raise UsageError("give the log for --timeline and files: they are made of its lines")
+        if timeline or explain or wanted.any():
+            raise UsageError("give the log for --timeline, --explain and files: they are made of its lines")
         result = _replay_of_last(again, replay=replay)
         write_stdout(_text(result, output, top, width))
         return _exit(result, check=check, strict=strict)
@@ -158,7 +164,7 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
             result = analysis.result
             if analysis.joined is not None and not analysis.joined.matches and not quiet:
                 typer.echo(f"trace-analyze: {analysis.joined.text}", err=True)
-            text = _timeline_text(analysis, width) if timeline else _text(result, output, top, width)
+            text = _shown(analysis, output, top, width, timeline=timeline, explain=explain)
             _write_files(analysis, wanted)
     write_stdout(text)
     return _exit(result, check=check, strict=strict)
@@ -194,6 +200,18 @@ def parse_window(value: str | None) -> tuple[int, int] | None:
     if not (colon and numbers and 0 < int(first) <= int(last)):
         raise UsageError(f"--window {value!r}: give the first and last line of the window as FIRST:LAST")
     return int(first), int(last)
+
+
+def _shown(
+    analysis: Analysis, output: Format, top: int, width: int | None, *, timeline: bool, explain: bool
+) -> bytes:
+    """What goes to standard output: the result, or the view that was asked for instead."""
+    if explain:
+        from analyzer.report.explain import render_explanation
+
+        shown = render_explanation(analysis.incident, analysis.result)
+        return shown.encode("utf-8", errors="replace")
+    return _timeline_text(analysis, width) if timeline else _text(analysis.result, output, top, width)
 
 
 def _text(result: Result, output: Format, top: int, width: int | None) -> bytes:

@@ -10,14 +10,16 @@ from collections.abc import Sequence
 
 from analyzer.model import FaultRecord
 from analyzer.tables.kinds import OTHER_CODES
+from analyzer.witness import witness_named
 
 ASSERT, TRAP = 710, 719
-_TOOLS = frozenset({"coredump", "cuda-gdb", "compute-sanitizer"})  # they name a kernel, not an expression
 
 
 def is_assert_text(record: FaultRecord) -> bool:
-    """Whether the device itself printed the expression that failed."""
-    return record.kind == "device_assert" and record.site == "device" and record.witness not in _TOOLS
+    """Whether the device itself printed the expression that failed; tools name a kernel instead."""
+    return (
+        record.kind == "device_assert" and record.site == "device" and not witness_named(record.witness).tool
+    )
 
 
 def explains(text: FaultRecord, report: FaultRecord) -> bool:
@@ -62,4 +64,4 @@ def untagged_sources(records: Sequence[FaultRecord], roots: Sequence[int]) -> se
 
 def is_report_of_assert(record: FaultRecord) -> bool:
     """Whether a call of the host met an assert."""
-    return record.kind == "device_assert" and not is_assert_text(record) and record.site != "kernel_log"
+    return record.kind == "device_assert" and not is_assert_text(record) and record.site != "driver_log"

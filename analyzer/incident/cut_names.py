@@ -6,35 +6,54 @@ A tool prints its report over several lines, so the line of the fault can be who
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 
+from analyzer.incident.cut_end import is_cut_off
+from analyzer.incident.incident import Change, Incident, SetRecord, SetTrust
 from analyzer.ingest.reader import LineReader
 from analyzer.knowledge import Knowledge
-from analyzer.model import FaultRecord, Line
+from analyzer.model import FaultRecord, Line, TrustDecision
+from analyzer.witness import witness_named
 
-_TOOLS = frozenset({"coredump", "cuda-gdb", "compute-sanitizer", "rocm", "device_assert"})
 _LINES = 200  # of a report; a longer one named its kernel long before
 _NEAR_LINES = 3  # a further frame stands so close below the one that named a kernel
 _DUMP_FRAME = re.compile(r"coredump: +#")
 _MARK, _FRAME = "========= ", "Device Frame:"
 
 
-def without_cut_names(known: Knowledge) -> list[FaultRecord]:
-    """The faults, without the kernels that the end of their input cuts."""
-    return [
-        msgspec.structs.replace(fault, kernel=None, state=None)
-        if fault.state is not None and _is_cut(known.readers[fault.source], fault)
-        else fault
-        for fault in known.records
-    ]
+def cut_names(incident: Incident) -> Iterator[Change]:
+    """A kernel whose name the end of its input cuts is none: what is left can be another one's name."""
+    for index, fault in enumerate(incident.records):
+        if fault.state is not None and _is_cut(incident.known.readers[fault.source], fault):
+            whole = msgspec.structs.replace(fault, kernel=None, state=None)
+            yield SetRecord(index=index, record=whole, why="the input ends inside the name of the kernel")
 
 
-def ends_inside(known: Knowledge, fault: FaultRecord) -> bool:
-    """Whether the input ends inside the report of a device-side witness that names no kernel."""
+def cut_off(known: Knowledge, fault: FaultRecord) -> str | None:
+    """Why a text that the end of its input cuts names nobody; null = it is whole."""
     reader = known.readers[fault.source]
+    if is_cut_off(reader, fault.line):
+        return f"the input ends in the middle of line {fault.line}, inside the text of the fault"
+    if _ends_inside(reader, fault):
+        last = reader.total_lines
+        return f"the input ends in the middle of line {last}, inside the report that names the kernel"
+    return None
+
+
+def cut_text(incident: Incident) -> Iterator[Change]:
+    """No place is believed of a root whose text the end of its input cuts."""
+    root = incident.root
+    if root is not None and cut_off(incident.known, incident.records[root]) is not None:
+        reason = "the input ends inside this text: the rest is not known"
+        yield SetTrust(index=root, trust=TrustDecision(trust="late", reason=reason))
+
+
+def _ends_inside(reader: LineReader, fault: FaultRecord) -> bool:
+    """Whether the input ends inside the report of a device-side witness that names no kernel."""
     last = reader.total_lines
-    if fault.witness not in _TOOLS or fault.state is not None or not reader.is_cut(last):
+    if not witness_named(fault.witness).device_side or fault.state is not None or not reader.is_cut(last):
         return False
     return fault.block_first <= last <= fault.last_line + 1
 

@@ -67,7 +67,7 @@ class Links:
         self._pids = {pid for pid in (pid_of(root.process), root.pid) if pid is not None}
         self._moments = _moments(records, root)
         self._own_moments: list[tuple[int, Moment]] = []
-        logged = [record for record in records if record.site == "kernel_log"]
+        logged = [record for record in records if record.site == "driver_log"]
         own = [one for one in logged if pid_of(one.process) in self._pids and not self.is_apart(one)]
         self._own_moments = [
             (one.source, (one.time_ns, one.clock))
@@ -242,7 +242,7 @@ def _moments(records: Sequence[FaultRecord], root: FaultRecord) -> list[Moment]:
     """
     own = ((root.time_ns, root.clock), (root.above_ns, root.above_clock))
     told = [(time_ns, clock) for time_ns, clock in own if time_ns is not None and clock is not None]
-    logged = [one for one in records if one.site == "kernel_log" and one.source == root.source]
+    logged = [one for one in records if one.site == "driver_log" and one.source == root.source]
     before = max((one for one in logged if one.line < root.line), key=lambda one: one.line, default=None)
     behind = min((one for one in logged if one.line > root.line), key=lambda one: one.line, default=None)
     if told or before is None or behind is None or before.clock != behind.clock:

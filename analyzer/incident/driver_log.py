@@ -1,116 +1,107 @@
-"""Roles of what the kernel logged (formats.md 3.4, 3.20, 5): it names GPU and process, never a kernel."""
+"""Roles of what the driver log has (formats.md 3.4, 3.20, 5): it names GPU and process, never a kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from analyzer.incident.driver_links import Link, Links, are_apart
-from analyzer.incident.host_kills import (
-    explains_end,
-    first_of_kills,
-    is_host_kill,
-    program_of,
-    role_of_kill,
-    why_killed,
+from analyzer.incident.driver_messages import (
+    CONTAINED,
+    PEER_ACCESS,
+    SAME_LINES,
+    companions_of,
+    is_failing_hardware,
+    is_no_fault,
+    is_of_driver,
+    is_of_driver_log,
+    reading_of,
 )
+from analyzer.incident.host_kills import is_host_kill, program_of, victim_of
+from analyzer.incident.incident import Change, Incident, RoleDecision, SetRole, place_of
 from analyzer.model import FaultRecord
 from analyzer.schema import Role
 from analyzer.tables.kinds import ACCESS, HARDWARE, OF_CODE
-from analyzer.tables.xids import Xid, XidReading, by_name, previous_xid
 from analyzer.traits import is_sticky
 
 VERDICT = "Xid 154"  # what the driver asks for, after faults of software too
 _REMOVAL = "Xid 45"
 _NO_DEVICE = 100
 _AT_ONCE_NS = 60 * 10**9
-_SAME_SECOND_NS = 10**9
-_SAME_LINES = 50  # where there is no clock
-_CONTAINED, _PEER_ACCESS = "Xid 94", "Xid 137"
-_MEMORY = frozenset(f"Xid {number}" for number in (48, 63, 64, 95, 140, 171, 172))
+_GPU_FAILED = "the GPU failed: what programs report is its consequence"
 _FAMILY = ACCESS | OF_CODE  # faces of one bug
 
 
-def is_kernel_log(record: FaultRecord) -> bool:
-    """Whether the kernel said it, about a GPU or a process: it belongs to no process of the log by itself."""
-    return is_of_driver(record) or is_host_kill(record)
+def failed_hardware(incident: Incident) -> Iterator[Change]:
+    """Hardware that failed is the root: the error of the program is its consequence.
 
-
-def is_of_driver(record: FaultRecord) -> bool:
-    """Whether the driver of a GPU said it."""
-    return record.site == "kernel_log"
-
-
-def reading_of(record: FaultRecord) -> XidReading:
-    """Hardware, software or secondary. What is not in the table is read by its kind.
-
-    A clean-up that names the Xid that caused it is read as that one: the driver says that it happened.
+    It has to be linked with the error (``Links.explains``): hosts have many GPUs, and an accusation of one
+    that the program never used sends people to the wrong card.
     """
-    row = _row(record)
-    if row is not None and record.kind != "unknown":
-        return row.reading
-    if row is not None or record.kind == "unknown":
-        return "secondary"
-    return "hardware" if record.kind in HARDWARE else "software"
+    first = incident.root
+    records = [incident.records[index] for index in incident.compared]
+    root = incident.fault
+    if first is None or root is None or is_of_driver_log(root) or not is_explainable(root):
+        return
+    links, companions = Links(records, root), companions_of(records)
+    cause = next(
+        (one for one in _messages(incident) if is_cause(incident.records[one], companions, links)), None
+    )
+    if cause is None:
+        return
+    record = incident.records[cause]
+    yield SetRole(index=cause, role=RoleDecision(role="root", reason=_GPU_FAILED, lines=(place_of(root),)))
+    reason = f"the hardware fault at line {record.line} ({record.name}) made the calls of the program fail"
+    role = RoleDecision(role="cascade", reason=reason, after_sticky=True, lines=(place_of(record),))
+    yield SetRole(index=first, role=role)
 
 
-def _row(record: FaultRecord) -> Xid | None:
-    return previous_xid(record.text) or by_name(record.name)
-
-
-def is_no_fault(record: FaultRecord) -> bool:
-    """A message that says by itself that nothing failed: a clean-up, a verdict, an event that is not fatal.
-
-    Xid 45 without a cause is also printed for Ctrl-C and a kill; Xid 154 sums up others. Xid 43 is none of
-    them: its channel was reset because the application made a fault.
-    """
-    row = _row(record)
-    return row is not None and (not row.alone or (row.reading == "hardware" and record.kind == "unknown"))
-
-
-def companions_of(records: Sequence[FaultRecord]) -> list[FaultRecord]:
-    """Driver messages that say how an Xid 94 has to be read; none where no access over NVLink failed."""
-    told = [one for one in records if is_of_driver(one) and one.name in {_PEER_ACCESS, *_MEMORY}]
-    return told if any(one.name == _PEER_ACCESS for one in told) else []
-
-
-def is_failing_hardware(record: FaultRecord, companions: Sequence[FaultRecord]) -> bool:
-    """Whether a message says that hardware failed so that calls of programs can fail.
-
-    Corrected memory errors and repairs (Xid 63, 92, 121) harm no call. An Xid 94 together with an Xid 137 is
-    the containment of a bad access over NVLink, and memory is sound unless it says so too: observed on H200
-    with all ECC counters at zero.
-
-    Args:
-        record: A message of the driver.
-        companions: See ``companions_of``.
-    """
-    row = _row(record)
-    if reading_of(record) != "hardware" or (row is not None and not row.fails):
-        return False
-    if record.name != _CONTAINED:
-        return True
-    around = {one.name for one in companions if _is_around(one, record)}
-    return _PEER_ACCESS not in around or bool(around & _MEMORY)
-
-
-def _is_around(one: FaultRecord, record: FaultRecord) -> bool:
-    if one.source != record.source:
-        return False
-    if one.time_ns is None or record.time_ns is None:
-        return abs(one.line - record.line) <= _SAME_LINES
-    return abs(one.time_ns - record.time_ns) <= _SAME_SECOND_NS
-
-
-def first_of_kernel_log(records: Sequence[FaultRecord], logged: Sequence[int]) -> int | None:
-    """The root among messages of the kernel alone; null = none of them is a fault.
+def driver_log_alone(incident: Incident) -> Iterator[Change]:
+    """Where no program tells of a fault, the driver log has the root.
 
     A kill of the program goes first. Hardware that failed goes before software, that before corrected errors;
     what only follows something else comes last: it shows that something failed, not what.
     """
-    if (killed := first_of_kills(records, [i for i in logged if is_host_kill(records[i])])) is not None:
-        return killed
-    logged = [index for index in logged if is_of_driver(records[index])]
-    companions = companions_of(records)
+    if incident.root is None and (first := _first_of_driver_log(incident)) is not None:
+        reason = "first fault in the kernel log, and no program tells of one"
+        yield SetRole(index=first, role=RoleDecision(role="root", reason=reason))
+
+
+def driver_messages(incident: Incident) -> Iterator[Change]:
+    """A message of the driver belongs to the root fault, or is of something else."""
+    messages = [index for index in _messages(incident) if index != incident.root]
+    root = incident.fault
+    if root is None:
+        for index in messages:
+            role, reason = _without_root(incident.records[index])
+            yield SetRole(index=index, role=RoleDecision(role=role, reason=reason))
+        return
+    compared = [incident.records[index] for index in incident.compared]
+    links, companions = Links(compared, root), companions_of(compared)
+    for index in messages:
+        record = incident.records[index]
+        role, reason = _role_beside_root(record, root, links)
+        joined = record.name == CONTAINED if is_of_driver(root) else role == "cascade"
+        if joined and _is_harmless(record, companions):
+            role, reason = "cascade", _why_harmless(record)
+        decision = RoleDecision(role=role, reason=reason, lines=(place_of(root),))
+        yield SetRole(index=index, role=decision)
+
+
+def _messages(incident: Incident) -> list[int]:
+    """Indices of the driver's messages, in order."""
+    return [index for index in incident.compared if is_of_driver(incident.records[index])]
+
+
+def _first_of_driver_log(incident: Incident) -> int | None:
+    records = incident.records
+    compared = [records[index] for index in incident.compared]
+    program = program_of(compared)
+    for index in incident.compared:
+        victim = victim_of(records[index]) if is_host_kill(records[index]) else None
+        if victim is not None and program.has(victim):
+            return index
+    logged = _messages(incident)
+    companions = companions_of(compared)
     failing = [index for index in logged if is_failing_hardware(records[index], companions)]
     software = [index for index in logged if reading_of(records[index]) == "software"]
     other = [index for index in logged if not is_no_fault(records[index])]
@@ -118,65 +109,13 @@ def first_of_kernel_log(records: Sequence[FaultRecord], logged: Sequence[int]) -
     return next((found[0] for found in (failing, software, corrected, other) if found), None)
 
 
-def roles_of_kernel_log(
-    records: Sequence[FaultRecord], logged: Sequence[int], root: int | None, *, explains: bool
-) -> dict[int, tuple[Role, str]]:
-    """The role of each message of the kernel, and why; also of what a kill explains.
-
-    Args:
-        records: All faults.
-        logged: Indices of the kernel's messages.
-        root: The root fault; null = there is none.
-        explains: Whether a program tells of a fault as well.
-    """
-    cause = None if root is None else records[root]
-    program = program_of(records)
-    roles = _roles_of_driver(records, [i for i in logged if is_of_driver(records[i])], root)
-    for index in logged:
-        if is_host_kill(records[index]):
-            roles[index] = role_of_kill(records[index], cause, program)
-    if root is None or cause is None or root not in roles:
-        return roles
-    roles[root] = ("root", _why_root(cause, explains=explains))
-    if is_host_kill(cause):
-        others = [index for index, one in enumerate(records) if not (is_kernel_log(one) or one.advice)]
-        killed = [index for index in others if explains_end(cause, records[index], program)]
-        roles.update((index, ("cascade", why_killed(cause))) for index in killed)
-    return roles
-
-
-def _why_root(root: FaultRecord, *, explains: bool) -> str:
-    if not explains:
-        return "first fault in the kernel log, and no program tells of one"
-    if is_host_kill(root):
-        return "the kernel killed a process of the program: what others report is its consequence"
-    return "the GPU failed: what programs report is its consequence"
-
-
-def _roles_of_driver(
-    records: Sequence[FaultRecord], logged: Sequence[int], root: int | None
-) -> dict[int, tuple[Role, str]]:
-    if root is None:
-        return {index: _without_root(records[index]) for index in logged}
-    links = Links(records, records[root])
-    roles = {index: role_beside_root(records[index], records[root], links) for index in logged}
-    companions = companions_of(records)
-    harmless = [index for index in logged if _is_harmless(records[index], companions)]
-    if root not in roles:
-        joined = [index for index in harmless if roles[index][0] == "cascade"]
-    else:
-        joined = [index for index in harmless if records[index].name == _CONTAINED]
-    roles.update((index, ("cascade", _why_harmless(records[index]))) for index in joined)
-    return roles
-
-
 def _is_harmless(record: FaultRecord, companions: Sequence[FaultRecord]) -> bool:
     return reading_of(record) == "hardware" and not is_failing_hardware(record, companions)
 
 
 def _why_harmless(record: FaultRecord) -> str:
-    if record.name == _CONTAINED:
-        return f"keeps a bad access over NVLink ({_PEER_ACCESS}) to one program: no memory error is told"
+    if record.name == CONTAINED:
+        return f"keeps a bad access over NVLink ({PEER_ACCESS}) to one program: no memory error is told"
     return "errors that were corrected, or a repair: no call fails of it"
 
 
@@ -186,7 +125,7 @@ def _without_root(record: FaultRecord) -> tuple[Role, str]:
     return "bystander", "it says by itself that nothing failed"
 
 
-def role_beside_root(record: FaultRecord, root: FaultRecord, links: Links) -> tuple[Role, str]:
+def _role_beside_root(record: FaultRecord, root: FaultRecord, links: Links) -> tuple[Role, str]:
     """The role of a driver message beside the root fault, and why: it supports it or is of something else."""
     if is_of_driver(root):
         return _beside_logged(record, root)
@@ -230,27 +169,6 @@ def is_explainable(root: FaultRecord) -> bool:
     return lost and root.site != "device"
 
 
-def hardware_before(records: Sequence[FaultRecord], logged: Sequence[int], root: FaultRecord) -> int | None:
-    """The message of failed hardware, or of a kill, that explains the error of a program; null = none does.
-
-    It has to be linked with the error (``Links.explains``): hosts have many GPUs, and an accusation of one
-    that the program never used sends people to the wrong card.
-
-    Args:
-        records: All faults.
-        logged: Indices of the kernel's messages, by line.
-        root: The fault that would be root without them.
-    """
-    kills = [index for index in logged if is_host_kill(records[index])]
-    program = program_of(records)
-    killed = next((index for index in kills if explains_end(records[index], root, program)), None)
-    if killed is not None or not logged or not is_explainable(root):
-        return killed
-    links, companions = Links(records, root), companions_of(records)
-    messages = [index for index in logged if is_of_driver(records[index])]
-    return next((index for index in messages if is_cause(records[index], companions, links)), None)
-
-
 def is_cause(record: FaultRecord, companions: Sequence[FaultRecord], links: Links) -> bool:
     """Whether a message of the driver makes hardware the cause of the error."""
     if not is_failing_hardware(record, companions) or links.is_long_after(record):
@@ -277,7 +195,7 @@ def _beside_logged(record: FaultRecord, root: FaultRecord) -> tuple[Role, str]:
 
 def _at_once(record: FaultRecord, root: FaultRecord) -> bool:
     if record.source != root.source or record.time_ns is None or root.time_ns is None:
-        return record.source == root.source and 0 <= record.line - root.line <= _SAME_LINES
+        return record.source == root.source and 0 <= record.line - root.line <= SAME_LINES
     return 0 <= record.time_ns - root.time_ns <= _AT_ONCE_NS
 
 
@@ -298,6 +216,6 @@ def is_joined_by_time(records: Sequence[FaultRecord], root: FaultRecord) -> bool
     """Whether nothing but the time joins the hardware root with the errors of programs that it explains."""
     if not is_of_driver(root):
         return False
-    told = [one for one in records if not is_kernel_log(one) and is_explainable(one)]
+    told = [one for one in records if not is_of_driver_log(one) and is_explainable(one)]
     links = [links for one in told if (links := Links(records, one)).explains(root)]
     return bool(links) and all(one.of(root).by_time for one in links)

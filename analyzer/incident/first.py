@@ -13,8 +13,8 @@ _YEAR_NS = 365 * 86_400 * _SECOND_NS
 _WRAPS = {"no_date": 86_400 * _SECOND_NS, "no_year": _YEAR_NS}  # midnight; December to January
 
 
-def first_unit(records: Sequence[FaultRecord], roots: Sequence[int], tiers: Sequence[int]) -> int:
-    """The root of the process that failed first; -1 = there is none.
+def first_of_roots(records: Sequence[FaultRecord], roots: Sequence[int], ranks: Sequence[int]) -> int:
+    """The root of the process that failed first.
 
     Only roots that explain most compete: who lost a peer, hands a failure on or tears down never beats who
     failed. Among them the earliest clock wins where all tell the same kind of time, else the rank that a
@@ -23,12 +23,10 @@ def first_unit(records: Sequence[FaultRecord], roots: Sequence[int], tiers: Sequ
     Args:
         records: All faults.
         roots: Index of the root of each process, by first appearance.
-        tiers: How much each root explains beside the others, 0 = most.
+        ranks: How much each root explains beside the others, 0 = most.
     """
-    if not roots:
-        return -1
-    least = min(tiers)
-    best = [index for index, tier in zip(roots, tiers, strict=True) if tier == least]
+    least = min(ranks)
+    best = [index for index, rank in zip(roots, ranks, strict=True) if rank == least]
     clocks = {records[index].clock for index in best}
     if len(clocks) == 1 and None not in clocks and all(records[index].time_ns is not None for index in best):
         start = _start(records, best)

@@ -6,39 +6,32 @@ only add to its count. This is the one place where records are folded across wit
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator
 
 import msgspec
 
+from analyzer.incident.incident import Change, Drop, Incident, SetRecord, place_of
 from analyzer.model import FaultRecord
 
 
-def fold_repeats(records: Sequence[FaultRecord]) -> list[FaultRecord]:
-    """Fold the faults that differ only in place and time.
-
-    Args:
-        records: Faults in the order of inputs and lines.
-
-    Returns:
-        The first of each, in the same order, with the sum of their counts and the last line of the last one.
-    """
-    places: dict[Hashable, int] = {}
-    folded: list[FaultRecord] = []
-    repeats: list[list[FaultRecord]] = []
-    for record in records:
-        at = places.setdefault(_words(record), len(folded))
-        if at == len(folded):
-            folded.append(record)
-            repeats.append([])
-        else:
-            repeats[at].append(record)
-    return [_sum(first, more) if more else first for first, more in zip(folded, repeats, strict=True)]
-
-
-def _sum(first: FaultRecord, more: Sequence[FaultRecord]) -> FaultRecord:
-    count = first.count + sum(record.count for record in more)
-    last_line = max(first.last_line, *(record.last_line for record in more))
-    return msgspec.structs.replace(first, count=count, last_line=last_line)
+def fold_repeats(incident: Incident) -> Iterator[Change]:
+    """Faults that differ only in place and time are one: the first, with their count and the last line."""
+    groups: dict[Hashable, list[int]] = {}
+    for index, record in enumerate(incident.records):
+        groups.setdefault(_words(record), []).append(index)
+    for first, *more in groups.values():
+        if not more:
+            continue
+        all_of_it = [incident.records[index] for index in (first, *more)]
+        record = msgspec.structs.replace(
+            all_of_it[0],
+            count=sum(one.count for one in all_of_it),
+            last_line=max(one.last_line for one in all_of_it),
+        )
+        yield SetRecord(index=first, record=record, why="the process says the same again")
+        why = f"line {record.line} says the same"
+        for index in more:
+            yield Drop(index=index, why=why, lines=(place_of(record),))
 
 
 def _words(record: FaultRecord) -> Hashable:

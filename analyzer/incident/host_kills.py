@@ -8,28 +8,19 @@ name of the process, a SIGKILL of the program at that time.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 
 from analyzer.incident.driver_links import Links, names_program, pid_of
-from analyzer.model import FaultRecord
-from analyzer.numbers import natural
+from analyzer.incident.incident import Change, Incident, RoleDecision, SetRole, place_of
+from analyzer.model import FaultRecord, KilledProcess
 from analyzer.schema import Role, Value
 from analyzer.traits import is_victim
+from analyzer.witness import is_unexplained
 
 KILL = "SIGKILL"
+_KILLED = "the kernel killed a process of the program: what others report is its consequence"
 _NEAR_LINES = 50  # where there is no clock
 _AFTER_LINES = 8  # a shell tells the signal of its job before the kernel's log is written out
-_UNEXPLAINED = "python_traceback"
-_VICTIM = re.compile(
-    r"Kill(?:ed)? process (?P<pid1>[0-9]+) \((?P<name1>[^)\n]+)\)"
-    r"|task=(?P<name2>[^\n]*?),pid=(?P<pid2>[0-9]+)"
-)
-# Told by others than the kernel: Kubernetes' node events, earlyoom.
-_TOLD = re.compile(
-    r"victim process: (?P<name1>[^\s,]+), pid: (?P<pid1>[0-9]+)"
-    r"|sending SIGKILL to process (?P<pid2>[0-9]+) (?:uid [0-9]+ )?\"(?P<name2>[^\"\n]+)\""
-)
 # What model servers and their workers are called; the kernel cuts names to 15 characters.
 _SERVERS = re.compile(
     r"(?i)python|pt_|vllm|enginecor|sglang|ray::|llama|ollama|trtllm|triton|mojo|max(?:$|-|_)|modular"
@@ -37,38 +28,15 @@ _SERVERS = re.compile(
 )
 
 
-class Victim(Value):
-    """A process that was killed for memory."""
-
-    pid: int
-    name: str
-
-    @property
-    def words(self) -> str:
-        """``node (pid 4711)``."""
-        return f"{self.name} (pid {self.pid})"
-
-
-def victim_of(record: FaultRecord) -> Victim | None:
+def victim_of(record: FaultRecord) -> KilledProcess | None:
     """Whom a text says to have been killed for memory; null = it names nobody."""
-    return _victim_in(record.text) if record.kind == "out_of_memory" else None
-
-
-@lru_cache(maxsize=4096)
-def _victim_in(text: str) -> Victim | None:
-    found = _VICTIM.search(text) or _TOLD.search(text)
-    if found is None:
-        return None
-    pid, name = natural(found["pid1"] or found["pid2"]), found["name1"] or found["name2"]
-    return None if pid is None else Victim(pid=pid, name=name.strip())
+    return record.detail if isinstance(record.detail, KilledProcess) else None
 
 
 def is_host_kill(record: FaultRecord) -> bool:
-    """A message of the kernel about a kill for memory; others who tell one count where it is of no server."""
+    """A message of the system about a kill for memory; others who tell one count where it is of no server."""
     victim = victim_of(record)
-    if victim is None:
-        return False
-    return _VICTIM.search(record.text) is not None or not _SERVERS.match(victim.name)
+    return victim is not None and (victim.by_system or not _SERVERS.match(victim.name))
 
 
 class Program(Value):
@@ -77,7 +45,7 @@ class Program(Value):
     pids: frozenset[int]
     processes: tuple[str, ...]
 
-    def has(self, victim: Victim) -> bool:
+    def has(self, victim: KilledProcess) -> bool:
         """Whether a process of the log was killed: by its pid, or by the name of a server or of a tag."""
         if victim.pid in self.pids or _SERVERS.match(victim.name):
             return True
@@ -86,7 +54,7 @@ class Program(Value):
 
 def program_of(records: Sequence[FaultRecord]) -> Program:
     """The processes that tell the faults of a log; what the kernel says is of none."""
-    own = [one for one in records if one.site != "kernel_log" and not is_host_kill(one)]
+    own = [one for one in records if one.site != "driver_log" and not is_host_kill(one)]
     pids = {pid for one in own for pid in (one.pid, pid_of(one.process)) if pid is not None}
     processes = tuple(dict.fromkeys(one.process for one in own if one.process))
     return Program(pids=frozenset(pids), processes=processes)
@@ -107,11 +75,35 @@ def explains_end(kill: FaultRecord, root: FaultRecord, program: Program) -> bool
     return program.has(victim) or (_was_killed(root) and _is_near(kill, root, links))
 
 
-def first_of_kills(records: Sequence[FaultRecord], kills: Sequence[int]) -> int | None:
-    """The root where no program tells of a fault: the first kill of a process of the program."""
-    program = program_of(records)
-    victims = [(index, victim_of(records[index])) for index in kills]
-    return next((index for index, victim in victims if victim is not None and program.has(victim)), None)
+def killed_program(incident: Incident) -> Iterator[Change]:
+    """A kill of a process of the program is the root: what others report is its consequence."""
+    root = incident.fault
+    if root is None:
+        return
+    records, program = incident.records, program_of([incident.records[one] for one in incident.compared])
+    kills = [index for index in incident.compared if is_host_kill(records[index])]
+    first = next((index for index in kills if explains_end(records[index], root, program)), None)
+    if first is None:
+        return
+    kill = records[first]
+    yield SetRole(index=first, role=RoleDecision(role="root", reason=_KILLED, lines=(place_of(root),)))
+    why = RoleDecision(role="cascade", reason=why_killed(kill), lines=(place_of(kill),))
+    for index in incident.compared:
+        one = records[index]
+        own = one.site != "driver_log" and not is_host_kill(one) and not one.advice
+        if own and explains_end(kill, one, program):
+            yield SetRole(index=index, role=why)
+
+
+def other_kills(incident: Incident) -> Iterator[Change]:
+    """A kill that is not the root is of the same shortage, or of another program."""
+    program = program_of([incident.records[index] for index in incident.compared])
+    for index in incident.compared:
+        record = incident.records[index]
+        if index != incident.root and is_host_kill(record):
+            role, reason = role_of_kill(record, incident.fault, program)
+            lines = (place_of(incident.fault),) if incident.fault else ()
+            yield SetRole(index=index, role=RoleDecision(role=role, reason=reason, lines=lines))
 
 
 def role_of_kill(kill: FaultRecord, root: FaultRecord | None, program: Program) -> tuple[Role, str]:
@@ -141,7 +133,7 @@ def _was_killed(root: FaultRecord) -> bool:
 
 def _tells_no_cause(root: FaultRecord) -> bool:
     """A kill, the loss of somebody, an exception that no witness knows."""
-    return root.relayed or root.name == KILL or is_victim(root) or root.witness == _UNEXPLAINED
+    return root.relayed or root.name == KILL or is_victim(root) or is_unexplained(root)
 
 
 def _is_before(kill: FaultRecord, root: FaultRecord) -> bool:

@@ -1,19 +1,19 @@
 """Which faults belong to one process (formats.md 3.2, 5, 6).
 
-A process speaks with several voices: tagged lines, lines that C++ code writes past the tag
-(``[rank0]:[E...``), and text of the driver or the runtime that has no tag at all. A unit is the faults of one
-process.
+A process writes in several ways: tagged lines, lines that C++ code writes past the tag (``[rank0]:[E...``),
+and text of the driver or the runtime that has no tag at all.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from analyzer.incident.asserts import TRAP, explains, is_assert_text
-from analyzer.incident.driver_log import is_kernel_log
+from analyzer.incident.driver_messages import is_of_driver_log
+from analyzer.incident.incident import Change, Incident, SetRecord, place_of
 from analyzer.model import FaultRecord
 from analyzer.numbers import MAX_RANK, natural
 from analyzer.traits import is_death, is_sticky
@@ -22,15 +22,15 @@ Key = tuple[int, str]
 Report = tuple[int, Key]
 
 
-def build_units(records: Sequence[FaultRecord]) -> list[list[int]]:
-    """Indices of the faults of each process, by first appearance; the kernel log and advice are in none.
+def group_by_process(records: Sequence[FaultRecord]) -> list[list[int]]:
+    """Indices of the faults of each process, by first appearance; the driver log and advice are in none.
 
     Args:
         records: Faults in the order of inputs and lines.
     """
     groups: dict[Key, list[int]] = {}
     for index, record in enumerate(records):
-        if not is_kernel_log(record) and not record.advice:
+        if not is_of_driver_log(record) and not record.advice:
             groups.setdefault((record.source, record.process), []).append(index)
     _merge_ranks(records, groups)
     for parent, members in _parents(groups).items():
@@ -39,22 +39,23 @@ def build_units(records: Sequence[FaultRecord]) -> list[list[int]]:
     return sorted((sorted(group) for group in groups.values() if group), key=lambda group: group[0])
 
 
-def name_writers(records: Sequence[FaultRecord]) -> list[FaultRecord]:
-    """The faults, those without a tag named after the process of their input that they belong to."""
-    named = list(records)
-    for unit in build_units(records):
+def name_processes(incident: Incident) -> Iterator[Change]:
+    """A fault without a tag has the name of the process of its input that it belongs to."""
+    records = incident.records
+    for process in group_by_process(records):
         tags: dict[Key, FaultRecord] = {}
-        for index in unit:
+        for index in process:
             record = records[index]
             if record.process:
                 tags.setdefault((record.source, container_of(record.process)), record)
-        for index in unit:
+        for index in process:
             record = records[index]
             tag = tags.get((record.source, record.process))
             if tag is not None:
                 rank = tag.rank if record.rank is None else record.rank
-                named[index] = msgspec.structs.replace(record, process=tag.process, rank=rank)
-    return named
+                named = msgspec.structs.replace(record, process=tag.process, rank=rank)
+                why = f"it tells of what {tag.process} tells"
+                yield SetRecord(index=index, record=named, why=why, lines=(place_of(tag),))
 
 
 def container_of(process: str) -> str:
@@ -147,7 +148,7 @@ class _Reports:
         if is_assert_text(record):
             return self._of_assert(record)
         same = self._by_kind.get(record.kind, []) if is_sticky(record) else []
-        return same or (self._all if _speaks_for_device(record) else [])
+        return same or (self._all if _is_of_device(record) else [])
 
     def _of_assert(self, text: FaultRecord) -> Sequence[Report]:
         """Reports that an assert explains, if they are of one process: several could have printed it."""
@@ -160,14 +161,14 @@ class _Reports:
         return sorted(report for kind in fitting for report in self._own[kind])
 
 
-def _speaks_for_device(record: FaultRecord) -> bool:
+def _is_of_device(record: FaultRecord) -> bool:
     return record.site == "device"
 
 
 def _nearest(reports: Sequence[Report], index: int, record: FaultRecord) -> Key | None:
     """The device speaks before its process reports, C++ code dies after it did."""
     after, before = _after(reports, index), _before(reports, index)
-    return (after or before) if _speaks_for_device(record) else (before or after)
+    return (after or before) if _is_of_device(record) else (before or after)
 
 
 def _after(reports: Sequence[Report], index: int) -> Key | None:
@@ -196,7 +197,7 @@ def _adopt_files_of_tools(records: Sequence[FaultRecord], groups: dict[Key, list
         key
         for key, group in groups.items()
         if key[1] == ""
-        and all(_speaks_for_device(records[index]) for index in group)
+        and all(_is_of_device(records[index]) for index in group)
         and not (key[0] in tagged and any(is_assert_text(records[index]) for index in group))
     ]
     of_tools = set(tools)

@@ -52,9 +52,10 @@ def same_container(record: FaultRecord, start: ServerStart) -> bool:
 
 
 def _container(process: str) -> str:
-    """``vllm-1`` of ``vllm-1`` and of ``vllm-1/Worker_TP0 pid=7``, ``serve`` of ``serve[4123]``."""
-    task = _TASK.search(process)
-    return process[: task.start()].rstrip("/") if task else process
+    """``vllm-1`` of ``vllm-1`` and of ``vllm-1/Worker_TP0 pid=7``, ``serve`` of ``serve[4123]/rank1``."""
+    while process and (task := _TASK.search(process)) is not None:
+        process = process[: task.start()].rstrip("/")
+    return process
 
 
 def _unannounced(records: Sequence[FaultRecord]) -> list[tuple[int, int]]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
 import polars as pl
 
-from analyzer.incident.driver_log import is_kernel_log
+from analyzer.incident.driver_messages import is_of_driver_log
+from analyzer.incident.incident import Change, Incident, RoleDecision, SetRole
 from analyzer.incident.restarts import same_container
-from analyzer.incident.roles import RoleDecision
 from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord
 from analyzer.parse.answers import ANSWERED, is_answer
@@ -64,62 +64,57 @@ class Survival(msgspec.Struct, frozen=True, kw_only=True):
         return f"an error that the program survived: it {' and '.join(said)} afterwards"
 
 
-def demote_survived(known: Knowledge, roles: Sequence[RoleDecision]) -> list[RoleDecision]:
-    """The roles; no root where every process with a fault went on working after its last one.
+def survived(incident: Incident) -> Iterator[Change]:
+    """Nothing is the root where every process with a fault went on working after its last one.
 
     Sticky faults, deaths and lost peers are never survived, whatever other threads still print.
     """
-    records = known.records
-    roots = [index for index, role in enumerate(roles) if role.role == "root"]
-    if not roots or any(_is_fatal(record) for record in records):
-        return list(roles)
+    records, root = incident.records, incident.root
+    if root is None or any(_is_fatal(record) for record in records):
+        return
     last: dict[tuple[int, str], FaultRecord] = {}
     for record in records:
         before = last.get((record.source, record.process))
         if before is None or record.last_line > before.last_line:
             last[record.source, record.process] = record
-    survivals = {key: _survival(known, record) for key, record in last.items()}
-    decided = list(roles)
-    for index in roots:
-        survival = survivals[records[index].source, records[index].process]
-        if survival is None or None in survivals.values():
-            return list(roles)
-        decided[index] = RoleDecision(role="bystander", reason=survival.words)
-    return decided
+    survivals = {key: _survival(incident.known, record) for key, record in last.items()}
+    survival = survivals[records[root].source, records[root].process]
+    if survival is not None and None not in survivals.values():
+        yield SetRole(index=root, role=_role(survival, aside=False))
 
 
-def survived_beside(known: Knowledge) -> dict[int, RoleDecision]:
-    """Faults of processes that went on working, in a log where another one failed for good.
+def survived_beside(incident: Incident) -> Iterator[Change]:
+    """Faults of processes that went on working have no part where another one failed for good.
 
     What did not end its own process ended no other one, whichever stands first in the file. Without another
-    that failed there is nothing to set it against: ``demote_survived``.
+    that failed there is nothing to set it against: ``survived``.
     """
+    records = incident.records
     groups: dict[tuple[int, str], list[int]] = {}
-    for index, record in enumerate(known.records):
+    for index, record in enumerate(records):
         groups.setdefault((record.source, record.process), []).append(index)
-    decided = _between(known, groups.values())
-    fatal = {key for key, own in groups.items() if any(_is_fatal(known.records[index]) for index in own)}
-    for key in groups if fatal else ():
-        if key in fatal:
-            continue
-        last = max((known.records[index] for index in groups[key]), key=lambda record: record.last_line)
-        if (survival := _survival(known, last)) is not None:
-            role = RoleDecision(role="bystander", reason=survival.words)
-            decided.update(dict.fromkeys(groups[key], role))
-    return decided
+    fatal = {key for key, own in groups.items() if any(_is_fatal(records[index]) for index in own)}
+    for key, own in groups.items():
+        last = max((records[index] for index in own), key=lambda record: record.last_line)
+        survival = _survival(incident.known, last) if fatal and key not in fatal else None
+        if survival is not None:
+            yield from (SetRole(index=index, role=_role(survival, aside=True)) for index in own)
+        else:
+            yield from _between(incident, own)
 
 
-def _between(known: Knowledge, groups: Iterable[Sequence[int]]) -> dict[int, RoleDecision]:
+def _role(survival: Survival, *, aside: bool) -> RoleDecision:
+    return RoleDecision(role="bystander", reason=survival.words, aside=aside)
+
+
+def _between(incident: Incident, own: Sequence[int]) -> Iterator[Change]:
     """Faults behind which their process worked on before its next one: they did not cause that one."""
-    decided: dict[int, RoleDecision] = {}
-    for own in groups:
-        for index, following in list(pairwise(own))[:_PAIRS]:
-            record, until = known.records[index], known.records[following].block_first
-            if _is_fatal(record) or record.last_line >= until:
-                continue
-            if (survival := _survival(known, record, until)) is not None:
-                decided[index] = RoleDecision(role="bystander", reason=survival.words)
-    return decided
+    for index, following in list(pairwise(own))[:_PAIRS]:
+        record, until = incident.records[index], incident.records[following].block_first
+        if _is_fatal(record) or record.last_line >= until:
+            continue
+        if (survival := _survival(incident.known, record, until)) is not None:
+            yield SetRole(index=index, role=_role(survival, aside=True))
 
 
 def _is_fatal(record: FaultRecord) -> bool:
@@ -127,7 +122,7 @@ def _is_fatal(record: FaultRecord) -> bool:
         is_sticky(record)
         or is_death(record)
         or is_victim(record)
-        or is_kernel_log(record)
+        or is_of_driver_log(record)
         or record.relayed
         or record.site == "device"
         or record.kind in CHECKS

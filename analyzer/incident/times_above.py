@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import polars as pl
 
-from analyzer.incident.driver_log import is_kernel_log
+from analyzer.incident.driver_messages import is_of_driver_log
+from analyzer.incident.incident import Change, Incident, SetRecord
 from analyzer.ingest.envelope import strip
 from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord
@@ -18,23 +19,20 @@ _FOUND = 16  # the first errors are the ones that count
 _KERNEL = "dmesg"  # the kernel's own stamps say nothing about lines of a program below them
 
 
-def with_times_above(known: Knowledge) -> list[FaultRecord]:
-    """The faults, those that a kernel log has to be compared with with the time of the line above.
-
-    Args:
-        known: Faults in the order of inputs and lines; a log without a kernel log is left as it is.
-    """
-    records = list(known.records)
-    if not any(is_kernel_log(record) for record in records):
-        return records
+def times_above(incident: Incident) -> Iterator[Change]:
+    """Faults that a driver log has to be compared with have the time of the line above, in need."""
+    records = incident.records
+    if not any(is_of_driver_log(record) for record in records):
+        return
     wanted = [index for index, record in enumerate(records) if _is_wanted(record)]
     for index in wanted[:_FOUND]:
-        records[index] = _timed(known, records[index])
-    return records
+        timed = _timed(incident.known, records[index])
+        if timed is not records[index]:
+            yield SetRecord(index=index, record=timed, why="the time of the nearest line above that has one")
 
 
 def _is_wanted(record: FaultRecord) -> bool:
-    return record.time_ns is None and not is_kernel_log(record) and is_sticky(record)
+    return record.time_ns is None and not is_of_driver_log(record) and is_sticky(record)
 
 
 def _timed(known: Knowledge, record: FaultRecord) -> FaultRecord:

@@ -1,9 +1,12 @@
-"""Whether the place of a report may be believed (design.md, rule 2)."""
+"""Whether the place of a report may be believed (design.md, rule 2): exact = it happened there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
+from analyzer.incident.incident import Change, Incident, Place, Rule, SetTrust, name_of
 from analyzer.model import FaultRecord, TrustDecision
-from analyzer.schema import Modes
+from analyzer.schema import Modes, Value
 from analyzer.tables.codes import by_code
 from analyzer.tables.kinds import AT_CALL, HARDWARE, OF_LAUNCH, PEERS
 from analyzer.traits import is_death
@@ -11,37 +14,129 @@ from analyzer.traits import is_death
 _ENDED_CAPTURE = 901
 
 
-def decide_trust(record: FaultRecord, *, after_sticky: bool, modes: Modes) -> TrustDecision:
-    """Decide whether the named place is where it happened (exact) or where it was met (late).
+class Report(Value):
+    """What a rule of trust looks at. ``after_sticky``: a sticky fault of its process came before.
 
-    Args:
-        record: The fault.
-        after_sticky: An earlier sticky fault of the same process is in the log: then every call of the
-            process returns that error and nothing it names can be believed.
-        modes: Switches seen in the inputs.
+    ``lines``: places that the reason of its role names.
     """
-    if record.site == "kernel_log":
-        return _of_kernel_log(record)
-    if record.site == "device":
-        return TrustDecision(trust="exact", reason=f"the device itself names it ({record.witness})")
-    if after_sticky:
-        return TrustDecision(trust="late", reason="an earlier sticky error poisons every later call")
-    if (elsewhere := _says_elsewhere(record)) is not None:
-        return TrustDecision(trust="late", reason=elsewhere)
-    if record.site == "launch_serialised":
-        return TrustDecision(
-            trust="exact",
-            reason="'failed calling ... on device' is printed only by a launch that waits for the kernel",
-        )
-    if record.kind in AT_CALL:
-        return TrustDecision(trust="exact", reason=_why_exact(record))
-    if record.site == "host" and record.code is None:
-        return TrustDecision(trust="exact", reason=_why_exact(record))
-    if _blocking_without_hint(record, modes):
-        return TrustDecision(trust="exact", reason="launches were blocking, so the call named is the launch")
-    if record.code is not None and (known := by_code(record.code)) and known.site == "A":
-        return TrustDecision(trust="exact", reason=f"code {record.code} is returned by the launch itself")
-    return TrustDecision(trust="late", reason=_why_late(record))
+
+    record: FaultRecord
+    after_sticky: bool
+    modes: Modes
+    lines: tuple[Place, ...] = ()
+
+
+def driver_message(report: Report) -> TrustDecision | None:
+    """The driver knows its GPU and the process, never the kernel (formats.md 3.20)."""
+    if report.record.site != "driver_log":
+        return None
+    if report.record.kind in HARDWARE:
+        return _exact("the kernel driver says which GPU failed")
+    return _late("the kernel log names GPU and process, but no kernel")
+
+
+def named_by_device(report: Report) -> TrustDecision | None:
+    """The device itself is believed, also behind other errors."""
+    if report.record.site != "device":
+        return None
+    return _exact(f"the device itself names it ({report.record.witness})")
+
+
+def after_sticky_error(report: Report) -> TrustDecision | None:
+    """Every call of a process whose context is lost returns that error: nothing it names can be believed."""
+    if not report.after_sticky:
+        return None
+    reason = "an earlier sticky error poisons every later call"
+    return TrustDecision(trust="late", reason=reason, lines=report.lines)
+
+
+def failed_elsewhere(report: Report) -> TrustDecision | None:
+    """The text, or the call that it came from, tells of another failure."""
+    why = _says_elsewhere(report.record)
+    return None if why is None else _late(why)
+
+
+def serialised_launch(report: Report) -> TrustDecision | None:
+    """MAX's exact report has a form of its own (observed.md 14)."""
+    if report.record.site != "launch_serialised":
+        return None
+    return _exact("'failed calling ... on device' is printed only by a launch that waits for the kernel")
+
+
+def returned_by_call(report: Report) -> TrustDecision | None:
+    """Errors of these kinds, and those of the host without a code, come from the very call."""
+    record = report.record
+    own = record.site == "host" and record.code is None
+    return _exact(_why_exact(record)) if own or record.kind in AT_CALL else None
+
+
+def blocking_launch(report: Report) -> TrustDecision | None:
+    """Launch blocking makes PyTorch's place exact.
+
+    The missing MAX hint proves nothing (observed.md 20), so MAX records never pass here.
+    """
+    record = report.record
+    if not report.modes.launch_blocking or record.async_hint is not False or record.site != "launch":
+        return None
+    return _exact("launches were blocking, so the call named is the launch")
+
+
+def returned_by_launch(report: Report) -> TrustDecision | None:
+    """A code that only a launch returns, at once."""
+    code = report.record.code
+    known = by_code(code) if code is not None else None
+    if known is None or known.site != "A":
+        return None
+    return _exact(f"code {code} is returned by the launch itself")
+
+
+def met_late(report: Report) -> TrustDecision:
+    """All else is met by a later call than the one that failed."""
+    return _late(_why_late(report.record))
+
+
+def _rule(decide: Callable[[Report], TrustDecision | None]) -> Rule:
+    """The rule that decides where no one before it has."""
+
+    def changes(incident: Incident) -> Iterator[Change]:
+        for index, record in enumerate(incident.records):
+            if incident.trusts[index].rule:
+                continue
+            role = incident.roles[index]
+            report = Report(
+                record=record,
+                after_sticky=role.after_sticky,
+                modes=incident.known.modes,
+                lines=role.lines,
+            )
+            if (trust := decide(report)) is not None:
+                yield SetTrust(index=index, trust=trust)
+
+    return Rule(name=name_of(decide), changes=changes)
+
+
+TRUST_OF_REPORTS: tuple[Rule, ...] = tuple(
+    _rule(decide)
+    for decide in (
+        driver_message,
+        named_by_device,
+        after_sticky_error,
+        failed_elsewhere,
+        serialised_launch,
+        returned_by_call,
+        blocking_launch,
+        returned_by_launch,
+        met_late,
+    )
+)
+
+
+def _exact(reason: str) -> TrustDecision:
+    return TrustDecision(trust="exact", reason=reason)
+
+
+def _late(reason: str) -> TrustDecision:
+    return TrustDecision(trust="late", reason=reason)
 
 
 def _says_elsewhere(record: FaultRecord) -> str | None:
@@ -55,21 +150,6 @@ def _says_elsewhere(record: FaultRecord) -> str | None:
     if record.site == "sync" and record.kind in OF_LAUNCH:
         return "a launch that nobody checked returned it: this call only asked"
     return None
-
-
-def _of_kernel_log(record: FaultRecord) -> TrustDecision:
-    """The driver knows its GPU and the process, never the kernel (formats.md 3.20)."""
-    if record.kind in HARDWARE:
-        return TrustDecision(trust="exact", reason="the kernel driver says which GPU failed")
-    return TrustDecision(trust="late", reason="the kernel log names GPU and process, but no kernel")
-
-
-def _blocking_without_hint(record: FaultRecord, modes: Modes) -> bool:
-    """Launch blocking makes PyTorch's place exact; MAX's exact report has a form of its own.
-
-    The missing MAX hint proves nothing (observed.md 20), so MAX records never pass here.
-    """
-    return bool(modes.launch_blocking) and record.async_hint is False and record.site == "launch"
 
 
 def _why_exact(record: FaultRecord) -> str:

@@ -10,13 +10,17 @@ from typing import Final
 
 import polars as pl
 
+from analyzer.ingest.envelope_carriers import CARRIERS, COLOURED
 from analyzer.ingest.envelope_clock import clock_updates
 from analyzer.ingest.envelope_json import JSON_RECORDS
+from analyzer.ingest.envelope_json_carriers import JSON_CARRIERS
 from analyzer.ingest.envelope_layers import LAUNCHER, TRANSPORT, Layer
 from analyzer.ingest.envelope_loggers import LOGGER
 from analyzer.ingest.envelope_stamps import BEFORE_LOGGERS, STAMPS
 
-LAYERS: Final[tuple[Layer, ...]] = TRANSPORT + LAUNCHER + BEFORE_LOGGERS + LOGGER + JSON_RECORDS + STAMPS
+LAYERS: Final[tuple[Layer, ...]] = (
+    CARRIERS + TRANSPORT + LAUNCHER + BEFORE_LOGGERS + LOGGER + JSON_CARRIERS + JSON_RECORDS + STAMPS
+)
 MAX_ROUNDS = 8  # real lines carry 3 or 4 layers (formats.md 6)
 PREFIX_CHARACTERS = 2048  # the longest prefixes are doubled process tags, some 200
 
@@ -48,7 +52,6 @@ _NOISE = (
 )
 # Ray leaves out what other workers print as well (formats.md 6); the count is read from the raw line.
 _REPEATED = r" \[repeated [0-9]+x across cluster\](?: \(Ray deduplicates logs by default\..*)?$"
-_BUILDKITE = "^\x1b_(bk;t=[0-9]{13})\x07"  # the one escape sequence that says something: the time
 # A colour code without ESC, in front of a known prefix or at the end of the line (formats.md 7.5).
 _ORPHAN_FIRST = r"^(?:\[[0-9]{1,3}(?:;[0-9]{1,3})*m)+"
 _ORPHAN_LAST = r"(?:\[(?:0|0;0|22|39|49)m)+$"
@@ -88,6 +91,7 @@ _LEVEL_NAMES = {
     "WARN": "WARNING",
     "NOTICE": "INFO",
 }
+_STREAMS = {"O": "stdout", "E": "stderr"}
 _ESCAPES = {
     "\\\\": "\\",
     '\\"': '"',
@@ -111,7 +115,7 @@ def strip(lines: pl.DataFrame) -> pl.DataFrame:
         lines: source u16, line u32, raw str (without line end; null counts as empty), any order.
 
     Returns:
-        ``LINES`` (model.py), in the order given. A line with inner carriage returns (progress bars), with
+        ``LINES`` (``model``), in the order given. A line with inner carriage returns (progress bars), with
         a line end inside its JSON string, or with a record glued to a progress bar gives several rows
         with the same ``line`` and ``raw``; each line gives at least one. Indentation of the message stays.
 
@@ -237,7 +241,7 @@ def _clean(rows: pl.DataFrame) -> pl.DataFrame:
     text = pl.col("text")
     noisy, quiet = _split(rows, text.str.contains("[\x00\x1b]|\r$"))
     if not noisy.is_empty():
-        noisy = noisy.with_columns(text.str.replace(_BUILDKITE, "${1} ").str.replace_all(_NOISE, ""))
+        noisy = noisy.with_columns(_uncoloured(text).str.replace_all(_NOISE, ""))
     rows = pl.concat([quiet, noisy])
     folded, rows = _split(rows, text.str.contains("x across cluster]", literal=True))
     if not folded.is_empty():
@@ -251,6 +255,13 @@ def _clean(rows: pl.DataFrame) -> pl.DataFrame:
         bare = pl.when(bare.str.contains(_KNOWN)).then(bare).otherwise(text)
         rows = pl.concat([rows, orphan.with_columns(bare)])
     return rows
+
+
+def _uncoloured(text: pl.Expr) -> pl.Expr:
+    """The text, the prefixes that only colours show in plain words."""
+    for one in COLOURED:
+        text = text.str.replace(one.coloured, one.plain)
+    return text
 
 
 def _cut(rows: pl.DataFrame) -> pl.DataFrame:
@@ -312,7 +323,7 @@ def _updates(layer: Layer, groups: set[str]) -> list[pl.Expr]:
         level = pl.col("@level").str.strip_chars(": ").str.to_uppercase().replace(_LEVEL_NAMES)
         updates.append(pl.coalesce(level, "level").alias("level"))
     if "stream" in groups:
-        updates.append(pl.coalesce("stream", "@stream").alias("stream"))
+        updates.append(pl.coalesce("stream", pl.col("@stream").replace(_STREAMS)).alias("stream"))
     for name, dtype, sources in (("pid", pl.Int64, ("pid",)), ("rank", pl.Int32, ("rank", "tp"))):
         new = [pl.col(f"@{group}").cast(dtype, strict=False) for group in sources if group in groups]
         if new:

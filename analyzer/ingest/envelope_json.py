@@ -63,7 +63,7 @@ def read_records(text: pl.Series) -> pl.DataFrame:
     fields = pl.DataFrame(
         {"msg": _only(message, is_record), "level": level, "error": _error(text)}
     ).with_columns(_exception(text).alias("exception"))
-    clock = _iso(_at(text, _TIME)).str.extract_groups(_ISO).struct.unnest()
+    clock = iso_clock(as_iso(_at(text, _TIME)))
     return fields.select("msg", _more(), "level").hstack(clock)
 
 
@@ -114,7 +114,12 @@ def _more() -> pl.Expr:
     return pl.when(more != "").then(more).alias("more")
 
 
-def _iso(time: pl.Series) -> pl.Series:
+def iso_clock(time: pl.Series) -> pl.DataFrame:
+    """The clock groups of times that are ISO text (``Layer``)."""
+    return time.str.extract_groups(_ISO).struct.unnest()
+
+
+def as_iso(time: pl.Series) -> pl.Series:
     """Times as ISO text, also those that are numbers."""
     number = time.str.contains(_UNIX)
     if not number.any():

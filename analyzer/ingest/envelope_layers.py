@@ -53,6 +53,19 @@ class Layer:
         return self.read is not None or "(?P<msg>" in self.pattern
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coloured:
+    """A prefix that only its colours tell from text, and the plain prefix that a layer knows.
+
+    Attributes:
+        coloured: Regex at the start of a line with terminal sequences.
+        plain: What takes its place, with the groups of ``coloured``.
+    """
+
+    coloured: str
+    plain: str
+
+
 MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 Y = "(?P<y>(?:19|20)[0-9]{2})"  # bounded: nanoseconds of other centuries leave 64 bits
 MO, D = "(?P<mo>0[1-9]|1[0-2])", "(?P<d>0[1-9]|[12][0-9]|3[01])"
@@ -89,6 +102,7 @@ BOOT = (
     r"|(?: {4}[0-9]| {3}[0-9]{2}| {2}[0-9]{3}| [0-9]{4}|[0-9]{5,9})\.[0-9]{3,9})"
 )
 ISO_GATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:"
+DATE_GATE = "[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:"
 
 
 def prefix(pattern: str) -> str:

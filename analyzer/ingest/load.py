@@ -15,8 +15,8 @@ import msgspec
 import polars as pl
 
 from analyzer.errors import InputError
+from analyzer.ingest import journal, normalise
 from analyzer.ingest import lines as scanning
-from analyzer.ingest import normalise
 from analyzer.ingest.envelope import LINES_SCHEMA, strip
 from analyzer.ingest.owners import adopt, find_owners
 from analyzer.ingest.reader import LineReader
@@ -117,7 +117,9 @@ def _ops_of_both(clean: pl.DataFrame, slow: pl.DataFrame, source: int) -> pl.Dat
 
 
 def _scannable(source: Source, spool: Path) -> tuple[Path, list[str]]:
-    """The file to scan: partial lines of container logs joined, UTF-16 decoded (formats.md 6)."""
+    """The file to scan: partial container lines joined, UTF-16 decoded (formats.md 6), journals read."""
+    if journal.is_export(source.sample) or journal.is_json(source.sample):
+        return _journal_text(source, spool / f"{source.index}.journal.log"), []
     cri = bool(_CRI_PART.search(source.sample)) and _has_cri_parts(source.path)
     docker = bool(_DOCKER_JSON.search(source.sample))
     utf16 = source.sample.startswith((b"\xff\xfe", b"\xfe\xff"))
@@ -132,6 +134,14 @@ def _scannable(source: Source, spool: Path) -> tuple[Path, list[str]]:
     if done.replaced:
         notes.append(f"{done.replaced} undecodable bytes replaced by U+FFFD")
     return target, notes
+
+
+def _journal_text(source: Source, target: Path) -> Path:
+    """The journal with its messages as text."""
+    rewrite = journal.rewrite_export if journal.is_export(source.sample) else journal.rewrite_json
+    with source.path.open("rb") as file, target.open("wb") as out:
+        rewrite(file, out)
+    return target
 
 
 def _has_cri_parts(path: Path) -> bool:

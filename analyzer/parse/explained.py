@@ -10,7 +10,7 @@ _VERBS = re.compile(
     r"|explains?|fix(?:e[sd]|ing)?|handl(?:es?|ing)|ignores?|mentions?|prevents?|reproduces?|resolves?"
     r"|simulates?|tests?)$"
 )
-_RAISED = re.compile(r"[\w.]+(?:Error|Exception): ?$")
+_RAISED = re.compile(r"(?<![\w.])[\w.]++(?:(?<=Error)|(?<=Exception)): ?$")
 _CODE = re.compile(r"\b(?:raise|throw)\s+[\w.:]+\(\s*(?:\w+\()?[rbf]?[\"']$")
 _QUOTES = "\"'`"
 _FAILS = re.compile(
@@ -18,7 +18,7 @@ _FAILS = re.compile(
 )
 _TRIED = re.compile(r"(?i)\b(?:failed to|unable to|could not|cannot|can't)\s+\w+$")
 # What goes on after the error: somebody explains (``... was encountered, then restart``).
-_SENTENCE = re.compile(r"[\"'`\])]*[,;]? +[A-Za-z]")
+_SENTENCE = re.compile(r"[\"'`\])]*+[,;]? ++[A-Za-z]")
 
 
 def is_explained(before: str) -> bool:

@@ -15,7 +15,7 @@ from analyzer.parse.explained import is_explained
 
 _QUIET = frozenset({"INFO", "DEBUG", "TRACE"})
 _LOUD = frozenset({"ERROR", "CRITICAL", "FATAL"})
-_RAISED = re.compile(r"(?:[\w.]+(?:Error|Exception): ?|what\(\): *)$")
+_RAISED = re.compile(r"(?:(?<![\w.])[\w.]++(?:(?<=Error)|(?<=Exception)): ?|what\(\): *)$")
 _TALK = re.compile(
     r"(?i)\b(?:if|in case|whenever|you|should|would|might|may|can|could)\b(?!(?: ?not|'t)\b)"
     r"|\b(?:e\.g\.|such as|for example|hint|tip|note|faq)(?![\w-])"
@@ -30,14 +30,14 @@ _FAILED = re.compile(
 _FAILS_AT = re.compile(r"(?i)\b(?:failed|died|crashed|aborted|raised|threw|hit|got)\b[^.;:,]{0,24}:?$")
 _LABEL = re.compile(r"(?:[:\]|>=]|(?<= )-)$")
 _WORD = re.compile(r"[A-Za-z]{2}")
-_LINE_COMMENT = re.compile(r"\s*//[/!]?\s")  # of C++ or Rust
+_LINE_COMMENT = re.compile(r"\s*+//[/!]?\s")  # of C++ or Rust
 _COMMENT = frozenset({"#", "//"})
 _ABOUT = re.compile(r"(?i)\b(?:about|for|such as)$")
 
 # A string inside a statement of C++, Python or Rust: a traceback shows such lines, and so does a pasted file.
 _CODE = re.compile(
-    r"""\b(?:\w*printf|puts|print|eprintln!|TORCH_\w*(?:CHECK|WARN)\w*|GGML_\w+|assert|raise|throw|LOG\w*"""
-    r"""|[Ll]og(?:ger)?\.\w+|runtime_error)\s*[\w.:]*\(.*["']"""
+    r"""\b(?:\w{0,40}printf|puts|print|eprintln!|TORCH_\w*(?:CHECK|WARN)\w*|GGML_\w+|assert|raise|throw|LOG\w*"""
+    r"""|[Ll]og(?:ger)?\.\w+|runtime_error)\s*+[\w.:]{0,100}\([^"'\n]{0,1000}["']"""
     r"""|std::c(?:err|out) <<|^\s*#\s*define \w|\b(?:const char|static)\b[^=]*= ?["{]"""
 )
 _LISTED = re.compile(r"^\s*(?:[-*+]|[0-9]+\.) `$")  # Markdown: an item that begins with a text as code
@@ -48,7 +48,7 @@ _MEANS = re.compile(
     r"\b(?:triggered|encountered|address|failure|instruction|argument|memory)[\"'`]* +(?:(?:usually|often) )?"
     r"(?:means|indicates)\b"
 )
-_TEST = re.compile(r"\.py::\w+(?:\[[^\]]*\])? (?:PASSED|XFAIL|XPASS|SKIPPED|RERUN)\b")  # pytest's verdicts
+_TEST = re.compile(r"\.py::\w++(?:\[[^\]\n]{0,1000}\])? (?:PASSED|XFAIL|XPASS|SKIPPED|RERUN)\b")  # of pytest
 _REQUEST = re.compile(r'"(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH) /[^"]*$')  # inside an access line
 _TOLD_CHARS = 20  # of the text of a fault: what was found out about it may follow
 

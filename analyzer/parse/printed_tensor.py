@@ -31,7 +31,7 @@ _DTYPES = {
 }
 _CPP_TYPE = re.compile(r"^\[ (CPU|CUDA|XPU|MPS|HIP)([A-Za-z0-9_]+)Type\{")
 _CPP_TYPES = {"Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"}
-_VALUE = re.compile(r"-?(?:nan|inf|[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?)")
+_VALUE = re.compile(r"-?(?:nan|inf|[0-9]++(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]+)?)")
 _SCALE = re.compile(r"^ *([0-9.]+(?:e[-+]?[0-9]+)?) \*\s*(.*)$")
 _SECTION = re.compile(r"^\([0-9.,]+\) =$")
 _COLUMNS = re.compile(
@@ -75,7 +75,10 @@ def read_tensor(name: str, line: int, body: Sequence[str]) -> PrintedTensor:
         elif not labels:
             values.append(text.rstrip())
     fields = {key: value for key, value in labels.items() if value is not None}
-    numbers, dtype = _read_values(values, fields.get("elements"))
+    try:
+        numbers, dtype = _read_values(values, fields.get("elements"))
+    except GrammarError:  # more digits than any value has: another writer broke into it
+        numbers, dtype = None, None
     fields.setdefault("dtype", dtype)
     return PrintedTensor(name=name, line=line, values=numbers, **fields)
 

@@ -36,7 +36,7 @@ _FAILED_BEFORE = re.compile(
     r"(?i)\b(?:fail(?:ed|ure)?|error|exception|crashed|died)\b"
 )  # "failed for prompt: ..."
 _UNTOLD = re.compile(_RECORD)
-_CLOSED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+_CLOSED = re.compile(r"""(?<![\w\\])(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")""")
 _QUOTE = re.compile(r"""(?<!\w)["']""")
 # A string after a word is an apostrophe; without an end (cut off) it goes on to the end of the record.
 _STRING = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*(?:'|\\?$)|"(?:[^"\\]|\\.)*(?:"|\\?$))""", re.DOTALL)

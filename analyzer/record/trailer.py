@@ -32,7 +32,7 @@ from analyzer.schema import Value
 PREFIX = "[RECORD] "
 WORDS = frozenset({"START", "SET", "CHILD", "OPS", "STEP", "DONE", "EXIT", "VERSION", "GPU", "END"})
 _BARE = re.compile(r'[^\s"=]+')
-_PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|[^\s"]+)')
+_PAIR = re.compile(r'(?<![\w.\-])([A-Za-z_][\w.\-]*+)=("(?:[^"\\]|\\.)*+"|[^\s"]+)')
 
 Pairs = dict[str, str]
 

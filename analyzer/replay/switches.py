@@ -10,11 +10,12 @@ from typing import Literal
 from analyzer.replay.hooks.config import VARIABLE, HookConfig
 from analyzer.replay.report import Rung
 from analyzer.schema import Result
+from analyzer.tables.programs import program_row
+from analyzer.witness import witness_named
 
 Framework = Literal["max", "torch", "other"]
 HOOKS = Path(__file__).parent / "hooks"
-_MAX_WITNESSES = "max_"  # max_ops, max_errors, max_modes
-_TORCH_WITNESSES = frozenset({"c10", "inductor", "triton", "aoti_printer", "device_assert", "torch_ops"})
+_VIEWS: dict[str, Framework] = {"max_ops": "max", "torch_ops": "torch"}  # op logs are no witness's
 _BLOCKING = {
     "CUDA_LAUNCH_BLOCKING": "1",
     "AMD_SERIALIZE_KERNEL": "3",  # wait before and after each kernel (HIP)
@@ -31,10 +32,15 @@ _SERIALISED: frozenset[Rung] = frozenset({"blocking", "control", "uncached", "sa
 
 def framework_of(result: Result) -> Framework:
     """Whose program wrote the log, from the witnesses that were found in it."""
-    names = {name for one in result.inputs for name in one.witnesses}
-    if any(name.startswith(_MAX_WITNESSES) for name in names):
-        return "max"
-    return "torch" if names & _TORCH_WITNESSES else "other"
+    found = {_framework(name) for one in result.inputs for name in one.witnesses}
+    return "max" if "max" in found else "torch" if "torch" in found else "other"
+
+
+def _framework(name: str) -> Framework | None:
+    """Of one witness: its program's, or that of the program in which it mostly stands."""
+    witness = witness_named(name)
+    row = program_row(witness.program or witness.usually)
+    return _VIEWS.get(name) or (row.framework if row else None)
 
 
 def is_serialised(rung: Rung) -> bool:

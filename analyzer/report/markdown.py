@@ -32,7 +32,7 @@ _SPECIAL = re.compile(
     r"[\\`*{}\[\]<>#|~$!&]|(?<!\w)_|_(?!\w)"
 )  # an underscore inside a word marks nothing up
 # GitHub makes links of these after Markdown is done, so that no backslash helps; code spans are left alone.
-_LIVE = re.compile(r"\S*(?:@\w|#\d|://|www\.|:[a-z0-9_+-]+:|\bGH-\d)\S*", re.IGNORECASE)
+_LIVE = re.compile(r"(?<!\S)\S*(?:@\w|#\d|://|www\.|:[a-z0-9_+-]+:|\bGH-\d)\S*", re.IGNORECASE)
 _TICKS = re.compile(r"`+")
 _LEADING = re.compile(r"^(\s*)([-+=])")  # would start a list or a heading
 PLACES_SHOWN = 4

@@ -18,7 +18,7 @@ SHORT_DIGITS = 12
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _HASH = re.compile(r"_(?=[0-9a-f]*\d|[a-f]{16})[0-9a-f]{8,}(?=_|\b)")  # Mojo and Inductor symbols
-_COUNTER = re.compile(r"(?:[_.#]\d+)+(?=$|_async$|[,)\]])")  # custom__nan_check_raise_1, fusion.123
+_COUNTER = re.compile(r"(?<![_.#]\d)(?:[_.#]\d++)++(?=$|_async$|[,)\]])")  # raise_1, fusion.123
 _RESULT = re.compile(r"%\d+")  # MLIR values
 _SPACE = re.compile(r"\s+")
 _TEMPLATE = re.compile(

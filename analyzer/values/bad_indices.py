@@ -15,7 +15,7 @@ import polars as pl
 from analyzer.model import KernelLaunch, PrintedTensor
 from analyzer.parse.printed_tensor import is_integer
 from analyzer.schema import Reason
-from analyzer.values.bad_values import Flaw, Origin, is_buffer
+from analyzer.values.flaws import Flaw, Origin, is_buffer
 from analyzer.values.prints import Prints, Row
 
 # Named after the aten ops in it, sorted (measured: PyTorch 2.13 writes views and slices too).

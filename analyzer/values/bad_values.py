@@ -14,51 +14,12 @@ from typing import Literal
 import msgspec
 import polars as pl
 
-from analyzer.schema import Value
+from analyzer.values.flaws import BUFFER, Flaw, Origin, is_buffer
 from analyzer.values.prints import Prints, Row
 
-_BUFFER = re.compile(r"\bbuf[0-9]+\b")
 # Calls of the library: arguments that are views are not printed (PyTorch 2.11 to 2.13, ``addmm``).
 _EXTERN = re.compile(r"aoti_torch_|extern_kernels\.|\w+(?:\.\w+)*::")
 _STALE = 200  # prints that are looked at one by one
-
-
-class Origin(Value):
-    """Who made a bad value: a kernel, the caller, or a kernel that the printer does not show."""
-
-    who: Literal["kernel", "caller", "not_shown"]
-    arg: str
-    line: int
-    launch: int | None = None
-
-
-class Flaw(Value):
-    """A bad value that the printer shows.
-
-    ``launch``: the kernel whose output first held it, or that is given the bad index; ``line``: the print
-    that shows it. ``came_as``: what ``origin`` made, where a kernel turned an Inf into NaN. ``sure`` = false:
-    something else can explain it, see ``notes``. ``table`` (index only): the tensor that can be indexed, with
-    its ``extent``. ``cut``: the log begins inside the execution.
-    """
-
-    kind: Literal["nan", "index"]
-    launch: int
-    arg: str
-    line: int
-    value: float
-    origin: Origin
-    sure: bool
-    came_as: Literal["nan", "inf"] | None = None
-    notes: tuple[str, ...] = ()
-    table: str | None = None
-    extent: int | None = None
-    cut: bool = False
-
-
-def is_buffer(arg: str) -> bool:
-    """Whether an argument is memory of the graph itself; all others come from the caller or are weights."""
-    return bool(_BUFFER.search(arg))
-
 
 _NAN = pl.col("min").is_nan() | pl.col("max").is_nan()
 _WAS_NAN = (pl.col("was_min").is_nan() | pl.col("was_max").is_nan()).fill_null(value=False)
@@ -106,7 +67,7 @@ def _end(prints: Prints, row: Row, before: int | None = None) -> Literal["held",
     stop = pl.lit(value=True) if before is None else pl.col("id") < before
     rows = prints.execution(prints.pairs.filter((pl.col("id") >= row["id"]) & stop), row)
     last = rows.filter(pl.col("id") == rows["id"].max())
-    owned = pl.col("arg").str.contains(_BUFFER.pattern) | _WRITTEN
+    owned = pl.col("arg").str.contains(BUFFER.pattern) | _WRITTEN
     seen = rows.filter(pl.col("id") < last["id"].max())["arg"]  # not written again under the same name
     perhaps = pl.col("role").is_null() & ~pl.col("arg").is_in(seen.implode())
     if last.filter(_NAN & owned & (_WRITTEN | perhaps)).height:
@@ -304,7 +265,7 @@ def _infinite_input(prints: Prints, row: Row, given: Sequence[Row]) -> tuple[Ori
 
 def _left_by(earlier: pl.DataFrame, given: Row) -> pl.DataFrame:
     same = (pl.col("min") == given["min"]) & (pl.col("max") == given["max"])
-    return earlier.filter(same & pl.col("arg").str.contains(_BUFFER.pattern))
+    return earlier.filter(same & pl.col("arg").str.contains(BUFFER.pattern))
 
 
 def _origin_of_infinity(earlier: pl.DataFrame, given: Row) -> Origin:

@@ -8,10 +8,11 @@ import msgspec
 import polars as pl
 
 from analyzer.knowledge import Knowledge
-from analyzer.model import FaultRecord
+from analyzer.model import FaultRecord, PrintedValue
 from analyzer.numbers import integer
 from analyzer.values.bad_indices import find_bad_index
-from analyzer.values.bad_values import Flaw, find_bad_value
+from analyzer.values.bad_values import find_bad_value
+from analyzer.values.flaws import Flaw
 from analyzer.values.launches import ProcessKernels, kernels_of, processes
 from analyzer.values.prints import Prints
 
@@ -20,18 +21,14 @@ WORDS = {"nan": "NaN", "inf": "Inf", "index": "index"}
 _BOUNDS = "index out of bounds: 0 <= "
 
 
-def with_printed_faults(known: Knowledge) -> Knowledge:
-    """The records with the faults that only printed values show, by line."""
-    found = [
+def printed_faults(known: Knowledge) -> list[FaultRecord]:
+    """The faults that only printed values show."""
+    return [
         _record(kernels, flaw)
         for source, process in processes(known)
         if (kernels := kernels_of(known, source, process)) is not None
         for flaw in flaws(kernels)
     ]
-    if not found:
-        return known
-    records = sorted([*known.records, *found], key=lambda record: (record.source, record.line))
-    return msgspec.structs.replace(known, records=records)
 
 
 def flaws(kernels: ProcessKernels) -> Iterator[Flaw]:
@@ -103,6 +100,7 @@ def _record(kernels: ProcessKernels, flaw: Flaw) -> FaultRecord:
         site="host",
         time_ns=launch["time_ns"],
         kernel=launch["kernel"],
+        detail=PrintedValue(),
     )
 
 

@@ -15,7 +15,7 @@ from analyzer.schema import TensorInfo
 from analyzer.timeline.facts import gather_facts
 from analyzer.timeline.processes import owners_of
 from analyzer.traits import is_sticky
-from analyzer.values.bad_values import is_buffer
+from analyzer.values.flaws import is_buffer
 from analyzer.values.prints import Prints
 
 _VALUES_SHOWN = 64

@@ -44,6 +44,7 @@ def _doubted(found: Diagnosis, record: FaultRecord, window: Window) -> Diagnosis
         return found
     if ALL_CLEARED in window.begin.reason:
         nobody = conclude.undecided(record, "only launches that it clears were asked about")
+        nobody = msgspec.structs.replace(nobody, cause_class=before.cause_class)
         return msgspec.structs.replace(found, conclusion=nobody, suspects=[])
     capped = conclude.by_share(record, found.suspects, window, "ranked")
     ranked = msgspec.structs.replace(before, confidence="ranked", statement=capped.statement)

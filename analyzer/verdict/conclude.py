@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.model import FaultRecord
-from analyzer.schema import CauseClass, Conclusion, Confidence, Modes, OpRef, SourceFrame, Suspect, Window
+from analyzer.schema import Conclusion, Confidence, Modes, OpRef, SourceFrame, Suspect, Window
 from analyzer.suspects.rank import LIKELY_SHARE
 from analyzer.tables.kinds import BY_NAME
+from analyzer.verdict.cause import is_sent
 
-_SENT = frozenset(
-    {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"}
-)  # signals that somebody sends: why is not in them
 UNTAGGED_WRITERS = "two writers without tags share this log; which of them an op belongs to is inferred"
-
-
-def cause_class(fault: FaultRecord) -> CauseClass | None:
-    """Software unless the kind says otherwise; null for a process that somebody killed."""
-    if fault.kind == "host_abort" and fault.name in _SENT:
-        return None
-    return BY_NAME[fault.kind].cause_class
 
 
 def kind_words(kind: str) -> str:
@@ -30,7 +21,7 @@ def kind_words(kind: str) -> str:
 def fault_words(fault: FaultRecord) -> str:
     """The fault as a person says it; one without a kind is told by the words that its witness has for it."""
     told = fault.name or ""
-    if fault.kind == "host_abort" and told in _SENT:
+    if is_sent(fault):
         return f"end of the process by {told}"
     return told if fault.kind == "unknown" and " " in told else kind_words(fault.kind)
 
@@ -63,11 +54,11 @@ def no_fault(modes: Modes, ops: int) -> Conclusion:
 def undecided(fault: FaultRecord, why: str) -> Conclusion:
     """Nothing in the log can tell: name nobody."""
     unless = ", unless launches were blocking" if fault.async_hint is False else ""
-    verb = "explained" if fault.kind == "host_abort" and fault.name in _SENT else "placed"
+    verb = "explained" if is_sent(fault) else "placed"
     where = f" The kernel it names ({fault.kernel}) only met the error{unless}." if fault.kernel else ""
     return Conclusion(
         confidence="undecided",
-        cause_class=cause_class(fault),
+        cause_class=None,
         suspect=None,
         statement=f"The {fault_words(fault)} cannot be {verb} from this log: {why}.{where}",
     )
@@ -87,13 +78,13 @@ def by_share(
         f"{place(first.op, first.source)} {verb} the {fault_words(fault)}: "
         f"{first.share:.0%} of the suspicion over {among}. The report itself came late."
     )
-    return Conclusion(confidence=confidence, cause_class=cause_class(fault), suspect=1, statement=statement)
+    return Conclusion(confidence=confidence, cause_class=None, suspect=1, statement=statement)
 
 
 def proven_name(fault: FaultRecord, suspect: Suspect, why: str) -> Conclusion:
     """The op is proven, which of its launches is not: the sentence names no id."""
     statement = f"{suspect.op.name} caused the {fault_words(fault)}: {why}."
-    return Conclusion(confidence="proven", cause_class=cause_class(fault), suspect=1, statement=statement)
+    return Conclusion(confidence="proven", cause_class=None, suspect=1, statement=statement)
 
 
 def messenger(fault: FaultRecord, suspects: Sequence[Suspect], met: OpRef, why: str) -> Conclusion:
@@ -105,7 +96,7 @@ def messenger(fault: FaultRecord, suspects: Sequence[Suspect], met: OpRef, why: 
     )
     return Conclusion(
         confidence="ranked",
-        cause_class=cause_class(fault),
+        cause_class=None,
         suspect=1,
         statement=statement,
         messenger=met,
@@ -120,7 +111,7 @@ def one_of(fault: FaultRecord, suspects: Sequence[Suspect], why: str) -> Conclus
         f"{place(first.op, first.source)} is the first of {len(suspects)} ops that can have launched the "
         f"kernel with the {fault_words(fault)}: {why}."
     )
-    return Conclusion(confidence="ranked", cause_class=cause_class(fault), suspect=1, statement=statement)
+    return Conclusion(confidence="ranked", cause_class=None, suspect=1, statement=statement)
 
 
 def proven(
@@ -134,7 +125,7 @@ def proven(
         statement = f"{place(suspect.op, suspect.source)} caused the {what}: {why}."
     return Conclusion(
         confidence="proven",
-        cause_class=cause_class(fault),
+        cause_class=None,
         suspect=1 if suspect else None,
         statement=statement,
         messenger=messenger,

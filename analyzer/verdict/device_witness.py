@@ -19,7 +19,7 @@ from analyzer.suspects.same_inputs import Key, key_of, keys_of
 from analyzer.timeline.facts import gather_facts
 from analyzer.verdict import conclude
 from analyzer.verdict.exact import facts_of_fault
-from analyzer.verdict.several import named_together, one_of_names
+from analyzer.verdict.named_together import named_together, one_of_names
 from analyzer.window.graphs import with_graphs
 from analyzer.window.opened import OpenWindow, open_window
 

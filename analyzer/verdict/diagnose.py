@@ -7,41 +7,43 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.incident.cut_names import ends_inside
-from analyzer.incident.decide import Incident
-from analyzer.incident.roles import RoleDecision, is_sticky
+from analyzer.incident.cut_end import ends_in_name
+from analyzer.incident.cut_names import cut_off
+from analyzer.incident.incident import Incident, RoleDecision
 from analyzer.knowledge import Diagnosis, Finding, Knowledge, Row, process_ops, reported_op
 from analyzer.model import FaultRecord, TrustDecision
 from analyzer.schema import Fault, ReportedAt
-from analyzer.traits import is_death
+from analyzer.traits import is_death, is_sticky
 from analyzer.verdict import conclude
+from analyzer.verdict.cause import KILL, cause_class, cause_of_kind
+from analyzer.verdict.confidence import with_caps
 from analyzer.verdict.device_witness import assert_in_window, device_witness, late_report
 from analyzer.verdict.driver_notes import with_cleanup
 from analyzer.verdict.exact import exact_report, names_a_launch, nan_check, op_that_raised
-from analyzer.verdict.load import KILL, with_load
 from analyzer.verdict.marked import of_marks
+from analyzer.verdict.named_together import with_other_asserts
 from analyzer.verdict.no_root import with_stopped, with_survived
 from analyzer.verdict.notes import with_notes
 from analyzer.verdict.printed_values import printed_fault
-from analyzer.verdict.read_back import serialised
-from analyzer.verdict.several import with_other_asserts
+from analyzer.verdict.server_load import with_load
 from analyzer.verdict.tool_reports import with_advised
 
 
 def diagnose(incident: Incident) -> Diagnosis:
     """What can be said about the root fault of an incident, and the faults as the result shows them."""
-    known, root, trusts = incident.known, incident.root, list(incident.trusts)
+    known, root = incident.known, incident.root
     if root is None:
         clean = conclude.no_fault(known.modes, known.timeline.ops.height)
-        clean = with_survived(clean, known.records, incident.assigned, incident.roles)
-        clean = with_stopped(with_advised(clean, known.records), incident.roles)
+        clean = with_stopped(with_advised(with_survived(clean, incident), known.records), incident)
         finding, reported = Finding(conclusion=with_cleanup(clean, known.records)), None
     else:
-        trusts[root], finding, reported = _of_root(known, known.records[root], trusts[root])
+        finding, reported = _of_root(known, known.records[root], incident.trusts[root])
         finding = _with_notes_of(finding, incident.notes)
     faults = [
         _fault(known, record, role, trust, reported if index == root else None)
-        for index, (record, role, trust) in enumerate(zip(known.records, incident.roles, trusts, strict=True))
+        for index, (record, role, trust) in enumerate(
+            zip(known.records, incident.roles, incident.trusts, strict=True)
+        )
     ]
     return Diagnosis(
         faults=faults,
@@ -61,30 +63,31 @@ def _with_notes_of(finding: Finding, earlier: Sequence[str]) -> Finding:
     return msgspec.structs.replace(finding, conclusion=conclusion)
 
 
-def _of_root(
-    known: Knowledge, fault: FaultRecord, trust: TrustDecision
-) -> tuple[TrustDecision, Finding, Row | None]:
-    """What can be said about the root fault: its trust, the finding, the op that its report names."""
-    trust = serialised(known, fault, trust)
+def _of_root(known: Knowledge, fault: FaultRecord, trust: TrustDecision) -> tuple[Finding, Row | None]:
+    """What can be said about the root fault: the finding, the op that its report names."""
     ops = process_ops(known, fault)
     reported = reported_op(ops, fault)
-    if (why := _cut_off(known, fault)) is not None:
-        trust = TrustDecision(trust="late", reason="the input ends inside this text: the rest is not known")
-        return trust, Finding(conclusion=conclude.undecided(fault, why)), reported
+    if (why := cut_off(known, fault)) is not None:
+        cut = msgspec.structs.replace(conclude.undecided(fault, why), cause_class=cause_of_kind(fault))
+        return Finding(conclusion=cut), reported
     finding = _infer(known, fault, trust, ops, reported)
+    if (why := _cut_name(known, fault, finding)) is not None:
+        nameless = msgspec.structs.replace(fault, kernel=None)
+        cut = msgspec.structs.replace(conclude.undecided(nameless, why), cause_class=cause_of_kind(fault))
+        return Finding(conclusion=cut), reported
     conclusion = with_other_asserts(with_notes(finding.conclusion, known, fault), known, fault)
-    conclusion = with_load(conclusion, known, fault)
-    return trust, msgspec.structs.replace(finding, conclusion=conclusion), reported
+    conclusion = with_caps(with_load(conclusion, known, fault), known.records, fault)
+    conclusion = msgspec.structs.replace(conclusion, cause_class=cause_class(known.records, fault))
+    return msgspec.structs.replace(finding, conclusion=conclusion), reported
 
 
-def _cut_off(known: Knowledge, fault: FaultRecord) -> str | None:
-    """Why a text that the end of its input cuts names nobody; null = it is whole."""
-    if known.readers[fault.source].is_cut(fault.line):
-        return f"the input ends in the middle of line {fault.line}, inside the text of the fault"
-    if ends_inside(known, fault):
-        last = known.readers[fault.source].total_lines
-        return f"the input ends in the middle of line {last}, inside the report that names the kernel"
-    return None
+def _cut_name(known: Knowledge, fault: FaultRecord, finding: Finding) -> str | None:
+    """Why the name of the first suspect is none; null = it is whole, or the op log has it."""
+    reader = known.readers[fault.source]
+    first = next(iter(finding.suspects), None)
+    if first is None or first.op.id is not None or not ends_in_name(reader, first.op.name, fault.block_first):
+        return None
+    return f"the input ends in the middle of line {reader.total_lines}, inside the name of the op"
 
 
 def _infer(
@@ -113,7 +116,7 @@ def _infer(
 
 
 def _why_undecided(known: Knowledge, fault: FaultRecord) -> str:
-    if fault.site == "kernel_log":
+    if fault.site == "driver_log":
         return "the kernel log names GPU and process, but no kernel"
     if fault.met:
         return f"its printer ({fault.witness}) only looks at the device, or waits for others"

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from analyzer.incident.driver_links import Links, says_what_code_did
+from analyzer.incident.driver_links import Links
 from analyzer.incident.driver_log import (
     VERDICT,
-    companions_of,
     is_cause,
-    is_explainable,
-    is_failing_hardware,
     is_joined_by_time,
-    is_kernel_log,
-    is_of_driver,
     joined_hardware,
+)
+from analyzer.incident.driver_messages import (
+    companions_of,
+    is_failing_hardware,
+    is_of_driver,
+    is_of_driver_log,
     reading_of,
 )
 from analyzer.incident.host_kills import is_host_kill, program_of, role_of_kill, victim_of
@@ -26,7 +27,6 @@ from analyzer.tables.xids import AMD_NAMES, by_name
 
 _SHOWN = 3
 _NAMES_SHOWN = 8
-_PUSH_BUFFER = "Xid 32"  # mostly PCIe, says NVIDIA's catalogue: neither software nor hardware by itself
 _COMPARE = {
     "nvidia": "compare pid and GPU (nvidia-smi --query-compute-apps=pid,gpu_bus_id --format=csv)",
     "amd": "compare pid and GPU (amd-smi process)",
@@ -37,8 +37,7 @@ _BY_TIME = "only the time joins the hardware message with the error of the progr
 def with_kernel_log(conclusion: Conclusion, records: Sequence[FaultRecord], root: FaultRecord) -> Conclusion:
     """Add what the kernel log says about the root fault.
 
-    A hardware message of the kernel driver makes hardware the cause: the fault at hand is its consequence.
-    One that nothing links with it is told, and blamed for nothing.
+    A hardware message that nothing links with the fault is told, and blamed for nothing.
     """
     logged = [record for record in records if is_of_driver(record)]
     conclusion = msgspec.structs.replace(conclusion, notes=[*conclusion.notes, *_of_kills(records, root)])
@@ -50,20 +49,14 @@ def with_kernel_log(conclusion: Conclusion, records: Sequence[FaultRecord], root
     notes.extend(_of_other_hardware(records, root, hardware))
     notes.extend(_of_software(logged, root))
     if is_joined_by_time(records, root):
-        conclusion = msgspec.structs.replace(conclusion, confidence="likely")
         notes.append(f"{_BY_TIME}: {_COMPARE[root.vendor or 'nvidia']}")
-    cause = conclusion.cause_class
-    if hardware:
-        cause = "hardware"
-    elif _is_unclear(logged, root, records):
-        cause = None
-    return msgspec.structs.replace(conclusion, cause_class=cause, notes=notes)
+    return msgspec.structs.replace(conclusion, notes=notes)
 
 
 def with_cleanup(conclusion: Conclusion, records: Sequence[FaultRecord]) -> Conclusion:
     """The conclusion of a log without a root fault whose kernel log only follows something else."""
     told = [_of_kill(one, None) for one in records if is_host_kill(one)][:_SHOWN]
-    if not records or not all(is_kernel_log(record) for record in records):
+    if not records or not all(is_of_driver_log(record) for record in records):
         return msgspec.structs.replace(conclusion, notes=[*conclusion.notes, *told])
     notes = [f"line {one.line}: {_said(one)}" for one in records[:_SHOWN]]
     notes.extend(_more(len(records)))
@@ -200,19 +193,6 @@ def _of_software(logged: Sequence[FaultRecord], root: FaultRecord) -> list[str]:
     if is_of_driver(root) and len(processes) > 1:
         return [note, f"{len(processes)} processes had faults; each is a failure of its own"]
     return [note]
-
-
-def _is_unclear(logged: Sequence[FaultRecord], root: FaultRecord, records: Sequence[FaultRecord]) -> bool:
-    """Software is what an error is taken for where nothing is told; here the driver tells something else."""
-    if is_of_driver(root):
-        unread = root.vendor == "nvidia" and (by_name(root.name) is None or root.name == _PUSH_BUFFER)
-        return unread or root.name in AMD_NAMES
-    software = any(reading_of(one) == "software" for one in logged)
-    if not is_explainable(root) or software:
-        return False
-    links = Links(records, root)
-    hinted = any(links.of(one).near for one in unlinked_hardware(records, root))
-    return bool(own_verdicts(records, root)) or (hinted and not says_what_code_did(root))
 
 
 def _of_kills(records: Sequence[FaultRecord], root: FaultRecord) -> list[str]:

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
-from analyzer.incident.roles import RoleDecision
-from analyzer.incident.stopped import STOPPED
-from analyzer.model import FaultRecord
+from analyzer.incident.asked_to_stop import STOPPED, asked_to_stop
+from analyzer.incident.incident import Incident
+from analyzer.incident.survived import survived
 from analyzer.schema import Conclusion
 
 
-def with_survived(
-    conclusion: Conclusion,
-    records: Sequence[FaultRecord],
-    before: Sequence[RoleDecision],
-    now: Sequence[RoleDecision],
-) -> Conclusion:
+def with_survived(conclusion: Conclusion, incident: Incident) -> Conclusion:
     """The conclusion of a log without a root fault: it mentions the errors that were survived."""
-    notes = [
-        f"line {record.line}: {role.reason} ({record.text.splitlines()[0]})"
-        for record, old, role in zip(records, before, now, strict=True)
-        if old.role == "root" and role.role != "root"
-    ]
-    if not notes:
+    taken = incident.taken_from_root(survived, asked_to_stop)
+    if not taken:
         return conclusion
+    notes = [
+        f"line {record.line}: {incident.roles[index].reason} ({record.text.splitlines()[0]})"
+        for index in taken
+        for record in (incident.records[index],)
+    ]
     return msgspec.structs.replace(
         conclusion,
         statement="No fault found that ended the program: it went on working after the errors in the log.",
@@ -33,9 +27,9 @@ def with_survived(
     )
 
 
-def with_stopped(conclusion: Conclusion, roles: Sequence[RoleDecision]) -> Conclusion:
+def with_stopped(conclusion: Conclusion, incident: Incident) -> Conclusion:
     """The conclusion of a log without a root fault: the program was stopped."""
-    if not any(role.reason.startswith(STOPPED) for role in roles):
+    if not incident.decided_by(asked_to_stop):
         return conclusion
     statement = f"No fault found that ended the program: {STOPPED}."
     return msgspec.structs.replace(conclusion, statement=statement)

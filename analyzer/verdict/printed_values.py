@@ -19,8 +19,8 @@ from analyzer.values.bad_indices import (
     outside,
     outside_one,
 )
-from analyzer.values.bad_values import Flaw, Origin
 from analyzer.values.faults import NAME, WORDS, bound, can_have_failed, flaws
+from analyzer.values.flaws import Flaw, Origin
 from analyzer.values.launches import (
     ProcessKernels,
     facts_of_launch,

@@ -112,7 +112,7 @@ def _node(
 def _window(inside: pl.DataFrame, streams: Sequence[DeviceMark], fault: FaultRecord) -> Window:
     rows = inside.sort("launch_line")
     outer = rows.filter(pl.col("parent").is_null())
-    steps = sorted({int(one) for one in rows["step"].drop_nulls()})
+    steps = rows["step"].drop_nulls().unique().sort().to_list()
     devices = {one.device for one in streams}
     many = "" if len(streams) == 1 else f" of each of {len(streams)} streams"
     line = min(one.line for one in streams)

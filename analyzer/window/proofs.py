@@ -15,7 +15,7 @@ from analyzer.numbers import natural
 from analyzer.schema import SourceFrame, Value
 
 _STRING = re.compile(r"""([fFrRbBuU]{0,2})("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
-_PLACEHOLDER = re.compile(r"%[-+ #0]*[0-9]*(?:\.[0-9]+)?[sdifFeEgGrxX]|\{[^{}]*\}")
+_PLACEHOLDER = re.compile(r"%[-+ #0]*+[0-9]*+(?:\.[0-9]++)?[sdifFeEgGrxX]|\{[^{}]*\}")
 _UNIT = r"(?:[munµ]?s|secs?|seconds?|minutes?|min|hours?|h|%|x|[KMGT]?i?B|bytes?|\w*/s|Hz|MHz|GHz|W|C)\b"
 _FLOAT = re.compile(
     rf"(?<![\w.:/-])[-+]?(?:[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?|nan|inf)(?![\w.]*[\w/:-])(?! ?(?:{_UNIT}|%))"

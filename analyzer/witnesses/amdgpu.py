@@ -102,7 +102,7 @@ def _of_a_process(
 
 
 def _of_the_gpu(one: Seen, kind: FaultKind, name: str) -> FaultRecord:
-    fault = build_fault(one, _GRAMMAR, kind, "kernel_log", name=name, vendor="amd")
+    fault = build_fault(one, _GRAMMAR, kind, "driver_log", name=name, vendor="amd")
     gpu = one.get("BDF")
     return msgspec.structs.replace(fault, process=f"GPU {gpu}" if gpu else "GPU", device=gpu)
 

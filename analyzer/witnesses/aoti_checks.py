@@ -178,6 +178,7 @@ def _record(
 
 WITNESS = Witness(
     name=NAME,
+    program="aoti",
     gates=(INPUTS, SHIM, API, BOUNDS),
     read=read,
     grammar="aoti_checks.lark",

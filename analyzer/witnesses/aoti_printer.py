@@ -189,6 +189,8 @@ _FORMS = {
 
 WITNESS = Witness(
     name=NAME,
+    program="aoti",
+    value_printer=True,
     gates=("before_launch", "after_launch", "aoti_model_inputs"),
     read=read,
     grammar="aoti_printer.lark",

@@ -258,6 +258,7 @@ def _abort(told: Told[Head], around: Around) -> Sequence[Record] | None:
 
 WITNESS = Witness(
     name=NAME,
+    program="torch",
     gates=(*CHECKS, DRIVER, ANCIENT, THC, *WARNINGS, TERMINATE),
     read=read,
     grammar="c10.lark",

@@ -160,4 +160,13 @@ def _places(exceptions: Sequence[_Exception]) -> str | None:
     return "; ".join(shown) + (f"; {more} more" if more else "") if shown else None
 
 
-WITNESS = Witness(name=NAME, gates=(GATE,), read=read, grammar="coredump.lark")
+WITNESS = Witness(
+    name=NAME,
+    vendor="nvidia",
+    device_side=True,
+    tool=True,
+    mode="coredump",
+    gates=(GATE,),
+    read=read,
+    grammar="coredump.lark",
+)

@@ -198,4 +198,13 @@ def _dim(text: str | None) -> tuple[int, int, int] | None:
     return need_integer(x.strip()), need_integer(y.strip()), need_integer(z.strip())
 
 
-WITNESS = Witness(name=NAME, gates=(GATE,), read=read, grammar="cuda_gdb.lark")
+WITNESS = Witness(
+    name=NAME,
+    program="cuda-gdb",
+    vendor="nvidia",
+    device_side=True,
+    tool=True,
+    gates=(GATE,),
+    read=read,
+    grammar="cuda_gdb.lark",
+)

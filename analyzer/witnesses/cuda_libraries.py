@@ -188,6 +188,7 @@ def _has(status: str, suffix: str) -> bool:
 
 WITNESS = Witness(
     name=NAME,
+    usually="torch",
     gates=(*CHECKS, NVRTC, DNN, FRONTEND, SOLVER, FFT),
     read=read,
     grammar="cuda_libraries.lark",

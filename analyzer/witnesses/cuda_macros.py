@@ -187,6 +187,7 @@ _LOCATIONS: dict[str, Callable[[Seen], SourceFrame | None]] = {
 
 WITNESS = Witness(
     name=NAME,
+    program="cuda",
     gates=(
         "CUDARuntimeError: ",
         "CUDADriverError: ",

@@ -360,4 +360,11 @@ def _who(group: _Group) -> str:
     return f" ({len(group.lines)} lines: block [{low}] to [{high}], thread [{first}] to [{last}])"
 
 
-WITNESS = Witness(name=NAME, gates=(CUDA, HIP, FOUND, TRAPPED), read=read, grammar="device_assert.lark")
+WITNESS = Witness(
+    name=NAME,
+    device_side=True,
+    usually="torch",
+    gates=(CUDA, HIP, FOUND, TRAPPED),
+    read=read,
+    grammar="device_assert.lark",
+)

@@ -206,6 +206,7 @@ def _text(one: Seen, words: str, api: str, around: _Around) -> str:
 
 WITNESS = Witness(
     name=NAME,
+    program="llama.cpp",
     gates=(_DEVICE, "CUDA trace: ", "GGML_ASSERT", "at ggml-cuda", "CommandBufferCallbackError"),
     read=read,
     grammar="ggml.lark",

@@ -121,6 +121,7 @@ def _with_surroundings(fault: FaultRecord, fetch: Fetch) -> tuple[FaultRecord, s
 
 WITNESS = Witness(
     name=NAME,
+    program="gloo",
     gates=(
         "gloo/transport/",
         "gloo/rendezvous/",

@@ -140,6 +140,7 @@ def _record(text: str, kind: FaultKind, name: str | None, python: SourceFrame | 
 
 WITNESS = Witness(
     name=NAME,
+    program="inductor",
     gates=(NAN, INF, CPP_NAN, CPP_INF, "AssertionError: expected size "),
     read=read,
     grammar="inductor.lark",

@@ -130,6 +130,7 @@ _BUILDS = {
 }
 WITNESS = Witness(
     name=NAME,
+    program="kubernetes",
     gates=(
         "OOMKilled",
         "Exit Code:",

@@ -182,6 +182,7 @@ _BUILDS = {
 }
 WITNESS = Witness(
     name=NAME,
+    launcher=True,
     gates=(
         "exits with return code = ",
         "died with <Signals.SIG",

@@ -197,6 +197,7 @@ def _flat(lines: Sequence[Line]) -> list[tuple[int, str]]:
 
 WITNESS = Witness(
     name=NAME,
+    program="max",
     gates=(
         "An error occurred in kernel ",
         "CUDA call failed: ",

@@ -190,6 +190,7 @@ class _Reader:
 
 WITNESS = Witness(
     name=NAME,
+    program="max",
     gates=(NAN_CHECK, PLAN, POISON, LOG_LEVEL, OPTION, *_SWITCHES),
     read=read,
     grammar="max_modes.lark",

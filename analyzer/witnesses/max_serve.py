@@ -91,6 +91,7 @@ _BUILDS = {
 }
 WITNESS = Witness(
     name=NAME,
+    program="max",
     gates=(
         "Worker exception, ",
         "SubprocessExit: ",

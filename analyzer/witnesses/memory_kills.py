@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from analyzer.model import FaultRecord, Record
+from analyzer.parse.killed_process import killed_process
 from analyzer.parse.oom_text import OF_HOST
 from analyzer.witnesses.forms import Seen
 from analyzer.witnesses.server_lines import VIEWER_FRAME, relayed
@@ -27,7 +28,8 @@ def memory_death(seen: Seen, name: str, why: str) -> FaultRecord:
     """Somebody tells that a process was killed for memory, and what memory it was."""
     text = seen.text.strip(f"{VIEWER_FRAME},")
     fault = relayed(seen, name, "out_of_memory", f"{text} ({why})")
-    return msgspec.structs.replace(fault, pid=seen.number("PID") or fault.pid)
+    pid = seen.number("PID") or fault.pid
+    return msgspec.structs.replace(fault, pid=pid, detail=killed_process(text))
 
 
 def without_explained(records: Sequence[Record]) -> list[Record]:

@@ -197,4 +197,4 @@ def _who(group: _Group) -> str:
     return f" ({len(group.lines)} lines: block [{low}] to [{high}], thread [{first}] to [{last}])"
 
 
-WITNESS = Witness(name=NAME, gates=(ASSERT, ABORT), read=read, grammar="mojo_assert.lark")
+WITNESS = Witness(name=NAME, program="max", gates=(ASSERT, ABORT), read=read, grammar="mojo_assert.lark")

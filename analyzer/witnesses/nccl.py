@@ -173,4 +173,11 @@ def _continuation(lines: Sequence[tuple[int, str]]) -> int:
     return taken
 
 
-WITNESS = Witness(name=NAME, gates=("NCCL WARN ", "NCCL error"), read=read, grammar="nccl.lark")
+WITNESS = Witness(
+    name=NAME,
+    program="nccl",
+    collective=True,
+    gates=("NCCL WARN ", "NCCL error"),
+    read=read,
+    grammar="nccl.lark",
+)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from analyzer.model import FaultRecord, Reading, Record
+from analyzer.parse.killed_process import killed_process
 from analyzer.parse.oom_text import MARKS, OomText, read_oom
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Told
@@ -50,6 +51,7 @@ def _build(told: Told[OomText], around: Around) -> Sequence[Record]:
         device=text.device,
         label=f"process {text.pid} of the host" if text.pid is not None else None,
         pid=text.pid,
+        detail=killed_process(text.text),
     )
     return [fault_of(told, around, fault)]
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.model import Advice, FaultRecord, Reading, Record
+from analyzer.model import Advice, FaultRecord, Reading, Record, StopRequest
 from analyzer.numbers import NumberError, hexadecimal, need_integer
 from analyzer.parse.source_stack import innermost_user
 from analyzer.schema import FaultKind
@@ -65,6 +65,7 @@ _FORMS = (
     Form(rule="recorded", begins=r"^\[RECORD\] EXIT "),  # the trailer of trace-analyze record
     Form(rule="exit", begins=rf"^.*?(?:{_PHRASES})[ :=(']*(?:0x[0-9a-fA-F]|-?[0-9])"),
 )
+_CONTAINER = re.compile(r"\bexited with code 143\b")  # docker compose: its main process got SIGTERM
 _WORD = 0xFFFFFFFF  # Python prints the same codes as negative numbers
 _WINDOWS: dict[str, FaultKind] = {"0xc0000005": "host_segfault", "0xc0000409": "host_abort"}
 # torchrun, vLLM and SGLang: their own witnesses read these.
@@ -219,7 +220,8 @@ def _exit(seen: Seen) -> Sequence[Record]:
     signal = signal_of_exit(number)
     if signal is None:
         return []
-    return [msgspec.structs.replace(death(seen, NAME, signal), relayed=True)]
+    asked = StopRequest() if _CONTAINER.search(seen.text) else None
+    return [msgspec.structs.replace(death(seen, NAME, signal), relayed=True, detail=asked)]
 
 
 def _is_about(seen: Seen) -> bool:

@@ -151,6 +151,8 @@ def _terminated(one: Seen) -> FaultRecord:
 
 WITNESS = Witness(
     name=NAME,
+    program="torch",
+    collective=True,
     gates=(
         "Watchdog caught collective operation timeout",
         "watchdog thread terminated with exception",

@@ -60,6 +60,12 @@ _ENDING = re.compile(
 )
 
 
+_FAREWELL = re.compile(
+    r"(?i)\bshutting down\b|\bshutdown\b|\bfinished server process\b|\bexiting\b|\bstopping\b|\bgoodbye\b"
+    r"|\bclean(?:ing|ed)?[ -]?up\b"
+)
+
+
 class _Block(msgspec.Struct):
     """A traceback with its chain. ``lines``: from the first header on, text of several lines in one."""
 
@@ -272,10 +278,10 @@ def _is_last_word(block: _Block, fetch: Fetch) -> bool:
     last = block.lines[block.trace.used - 1][0]
     after = [
         line
-        for line in fetch.after(last, block.first.process, 2 * _LAST_LINES + 1)
+        for line in fetch.after(last, block.first.process, _AFTER_LINES)
         if line.text.strip() and not line.text.startswith(_TRAILER)
     ]
-    after = list(_without_noise(after))
+    after = [line for line in _without_noise(after) if not _is_farewell(line)]
     if _is_uncaught(block, fetch):
         return True
     if any(is_answer(line.text) or is_refusal(line.text) for line in after):  # uvicorn prints no time
@@ -307,6 +313,11 @@ def _without_noise(lines: Sequence[Line]) -> Iterator[Line]:
             inside = _TRACKER in following
         if not inside and not line.text.startswith(_UNCLOSED):
             yield line
+
+
+def _is_farewell(line: Line) -> bool:
+    """What a logger tells of an orderly end, however many steps it has: nothing goes on there."""
+    return line.level in {"INFO", "DEBUG", "WARNING"} and _FAREWELL.search(line.text) is not None
 
 
 def _goes_on(line: Line) -> bool:

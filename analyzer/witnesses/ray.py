@@ -98,6 +98,7 @@ _BUILDS = {
 }
 WITNESS = Witness(
     name=NAME,
+    program="ray",
     gates=(
         "RayTaskError",
         "ActorDiedError: ",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from analyzer.model import DeviceMark, Reading
@@ -15,6 +17,7 @@ _FORM = (
     r"(?: id=(?P<id>[0-9]{1,18}) op=(?P<op>\S{1,500}))?(?: left=(?P<left>[0-9,-]{1,20000}))?"
     r"(?: graph=(?P<graph>\S{1,40}))?$"
 )
+_COLUMNS = ("source", "line", "process", "number", "device", "id", "left", "graph")
 _NONE = r"^\[RECORD\] DONE none=.+$"
 _MOST = 100_000  # ids that one line can stand for
 
@@ -30,22 +33,23 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001 (a mark 
     nothing = frame.filter(pl.col("text").str.contains(_NONE))
     taken = [*rows["line"], *nothing["line"]]
     return Reading(
-        records=[_mark(row) for row in rows.iter_rows(named=True)],
+        records=[_mark(row) for row in rows.select(_COLUMNS).iter_rows()],
         parsed=taken,
         not_mine=frame.filter(~pl.col("line").is_in(taken))["line"].to_list(),
     )
 
 
-def _mark(row: dict[str, object]) -> DeviceMark:
+def _mark(row: tuple[Any, ...]) -> DeviceMark:
+    source, line, process, number, device, done, left, graph = row
     return DeviceMark(
-        source=int(str(row["source"])),
-        process=str(row["process"]),
-        line=int(str(row["line"])),
-        stream=int(str(row["number"])),
-        device=str(row["device"]),
-        done=integer(str(row["id"])) if row["id"] is not None else None,
-        left=_ids(str(row["left"] or "")),
-        graph=str(row["graph"]) if row["graph"] is not None else None,
+        source=source,
+        process=process,
+        line=line,
+        stream=integer(number) or 0,
+        device=device,
+        done=integer(done),
+        left=_ids(left or ""),
+        graph=graph,
     )
 
 

@@ -183,6 +183,9 @@ def _dim(text: str) -> tuple[int, int, int]:
 
 WITNESS = Witness(
     name=NAME,
+    program="rocm",
+    vendor="amd",
+    device_side=True,
     gates=(
         "Memory access fault by GPU node-",
         "Memory critical error by agent node-",

@@ -240,4 +240,13 @@ def _api(block: Block, head: _Head, body: Body, *, failed: bool) -> FaultRecord:
     return msgspec.structs.replace(fault, advice=not failed and not (known and known.sticky))
 
 
-WITNESS = Witness(name=NAME, gates=(MARK,), read=read, grammar="sanitizer.lark")
+WITNESS = Witness(
+    name=NAME,
+    program="compute-sanitizer",
+    vendor="nvidia",
+    device_side=True,
+    tool=True,
+    gates=(MARK,),
+    read=read,
+    grammar="sanitizer.lark",
+)

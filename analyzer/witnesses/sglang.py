@@ -7,13 +7,14 @@ The tag stands on the first line only; the traceback below it is given to the sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Line, Reading, Record
 from analyzer.numbers import integer
+from analyzer.parse.source_stack import HEADER
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault
 from analyzer.witnesses.server_lines import death, read_server, relayed, signal_of_exit
@@ -66,17 +67,22 @@ def _with_exit(fault: FaultRecord, fetch: Fetch) -> list[FaultRecord]:
     if signal is not None:
         said = f"{text} ({signal.name}: {signal.meaning})"
         told = msgspec.structs.replace(told, text=said, kind=signal.kind, name=signal.name)
-    pipe = _pipe(fault, list(takewhile(lambda line: line.time_ns is None, below[1:])))
+    pipe = _pipe(fault, below[1:])
     return [told] if pipe is None else [told, pipe]
 
 
 def _pipe(fault: FaultRecord, below: Sequence[Line]) -> FaultRecord | None:
-    """The ``EOFError`` of the process that read the pipe; null = there is none."""
-    end = next((line for line in below if line.text.strip() == _PIPE), None)
-    if end is None:
+    """The ``EOFError`` of the process that read the pipe; null = there is none.
+
+    Its traceback is told by its form: a carrier stamps each line of it.
+    """
+    trace = list(dropwhile(lambda line: HEADER not in line.text, below))
+    body = list(takewhile(lambda line: line.text.startswith((" ", HEADER)), trace))
+    end = next(iter(trace[len(body) :]), None)
+    if end is None or end.text.strip() != _PIPE:
         return None
     text = f"{_PIPE}: nobody writes into the pipe of the scheduler any more"
-    at = {"line": end.number, "last_line": end.number, "block_first": below[0].number}
+    at = {"line": end.number, "last_line": end.number, "block_first": trace[0].number}
     return msgspec.structs.replace(fault, text=text, kind="peer_lost", name=None, count=1, **at)
 
 
@@ -133,6 +139,7 @@ _BUILDS = {
 }
 WITNESS = Witness(
     name=NAME,
+    program="sglang",
     gates=(
         " hit an exception: ",
         "Received sigquit from a child",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.model import FaultRecord, Reading, Record
+from analyzer.model import FaultRecord, Reading, Record, StopRequest
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.forms import Form, Seen
 from analyzer.witnesses.memory_kills import OF_HOST, OF_LIMIT, memory_death, without_explained
@@ -112,7 +112,9 @@ def _cancelled(seen: Seen) -> Sequence[Record]:
     reason = seen.get("REASON")
     if reason is None:
         return []
-    return [relayed(seen, NAME, "configuration" if "LIMIT" in reason else "peer_lost")]
+    fault = relayed(seen, NAME, "configuration" if "LIMIT" in reason else "peer_lost")
+    asked = StopRequest() if reason.startswith("PREEMPTION") else None
+    return [msgspec.structs.replace(fault, detail=asked)]
 
 
 def _segfault(seen: Seen) -> Sequence[Record]:

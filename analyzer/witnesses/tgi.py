@@ -64,6 +64,7 @@ _BUILDS = {
 }
 WITNESS = Witness(
     name=NAME,
+    program="tgi",
     gates=("Shard ", "Error: ShardCannotStart", "Error: ShardFailed", "Server error: transport error"),
     read=read,
     grammar="tgi.lark",

@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 
 from analyzer.grammar import parse, token_text
-from analyzer.model import FaultRecord, Line, Reading
+from analyzer.model import FaultRecord, Line, Reading, StopRequest
 from analyzer.numbers import MAX_RANK, need_integer
 from analyzer.schema import FaultKind
 from analyzer.witness import Fetch, Witness
@@ -149,7 +149,8 @@ def _stopped(one: Told[_Said]) -> FaultRecord:
     name = known.get(number, f"signal {number}")
     text = f"the launcher (pid {pid}) got signal {number} ({name}: somebody asked it to stop)"
     fault = _record(one.line, None, text)
-    return msgspec.structs.replace(fault, kind="peer_lost", name=name, pid=pid)
+    asked = StopRequest(signal=name)
+    return msgspec.structs.replace(fault, kind="peer_lost", name=name, pid=pid, detail=asked)
 
 
 def _record(line: Line, exit_code: int | None, text: str) -> FaultRecord:
@@ -182,6 +183,8 @@ def _how(exit_code: int | None, signal: Signal | None) -> str:
 
 WITNESS = Witness(
     name=NAME,
+    program="torchrun",
+    launcher=True,
     gates=(
         "ChildFailedError:",
         _ROOT,

@@ -193,6 +193,7 @@ def _defined(around: Around) -> str | None:
 
 WITNESS = Witness(
     name=NAME,
+    program="triton",
     gates=(LAUNCHER, RESOURCES, COMPILER, PASSES, ASSEMBLER),
     read=read,
     grammar="triton.lark",

@@ -110,6 +110,8 @@ def _frames(one: Seen, fetch: Fetch) -> list[int]:
 
 WITNESS = Witness(
     name=NAME,
+    program="trtllm",
+    vendor="nvidia",
     gates=(
         "CUDA runtime error in ",
         "what():  [TensorRT-LLM][ERROR] Assertion failed: ",

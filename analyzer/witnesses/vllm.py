@@ -174,6 +174,7 @@ _BUILDS = {
 }
 WITNESS = Witness(
     name=NAME,
+    program="vllm",
     gates=(
         "EngineDeadError",
         "EngineCore encountered a",

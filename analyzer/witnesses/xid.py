@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from analyzer.model import Advice, FaultRecord, Reading
+from analyzer.model import Advice, FaultRecord, Reading, XidEvent
 from analyzer.numbers import integer
 from analyzer.schema import FaultKind
 from analyzer.tables.xids import GPU_LOST, Xid, bus_of, by_name, by_number, kind_of, previous_xid
@@ -161,7 +161,8 @@ def _record(event: _Event) -> FaultRecord | Advice:
     name = f"{'SXid' if switch else 'Xid'} {event.number}"
     row = by_name(name)
     kind = _kind(event, row)
-    fault = build_fault(one, NAME, kind, "kernel_log", vendor="nvidia")
+    cause = previous_xid(one.text)
+    fault = build_fault(one, NAME, kind, "driver_log", vendor="nvidia")
     return msgspec.structs.replace(
         fault,
         name=name,
@@ -169,6 +170,7 @@ def _record(event: _Event) -> FaultRecord | Advice:
         device=event.gpu,
         last_line=max(event.lines),
         count=len(event.lines),
+        detail=XidEvent(caused_by=cause.number if cause else None),
         label=f"{row.meaning}; {row.action}" if row and not (switch and kind == "unknown") else None,
     )
 
@@ -197,7 +199,7 @@ def _lost(seen: Sequence[Seen], events: Sequence[_Event]) -> list[FaultRecord]:
 
 
 def _gone(one: Seen, name: str, count: int) -> FaultRecord:
-    fault = build_fault(one, NAME, "device_lost", "kernel_log", vendor="nvidia")
+    fault = build_fault(one, NAME, "device_lost", "driver_log", vendor="nvidia")
     named = _BDF.search(one.text)
     gpu = named.group().lower() if named else None
     process = f"GPU {gpu}" if gpu else "GPU"

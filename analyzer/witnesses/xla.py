@@ -120,6 +120,7 @@ def _site(one: Seen) -> FaultSite:
 
 WITNESS = Witness(
     name=NAME,
+    program="jax",
     gates=(
         "XlaRuntimeError: ",
         "JaxRuntimeError: ",

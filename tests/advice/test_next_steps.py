@@ -6,8 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
+from analyzer.advice.container_steps import container_of
+from analyzer.advice.hang_steps import _STORE
 from analyzer.advice.next_steps import next_steps
-from analyzer.advice.program import Seen, seen_around
+from analyzer.advice.program import _DUMP_FILE, Surroundings, surroundings_of
 from analyzer.model import Advice, FaultRecord, KernelState
 from analyzer.schema import Confidence, FaultKind, Modes, SourceFrame
 from tests import samples
@@ -34,7 +36,7 @@ def commands(
         modes,
         advice or [],
         has_ops=has_ops,
-        seen=Seen(records=(record, *seen.pop("records", ())), **seen),
+        beside=Surroundings(records=(record, *seen.pop("records", ())), **seen),
     )
     assert all(step.why for step in steps)
     return "\n".join(step.command for step in steps)
@@ -52,10 +54,17 @@ def _is_undecided(name: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", get_args(FaultKind))
-@pytest.mark.parametrize("site", ["device", "launch", "sync", "host", "kernel_log", "unknown"])
+@pytest.mark.parametrize("site", ["device", "launch", "sync", "host", "driver_log", "unknown"])
 @pytest.mark.parametrize("witness", ["c10", "max_errors", "ggml", "vllm", "compute-sanitizer", "cuda-gdb"])
 def test_nothing_undecided_is_without_a_step(kind: str, site: str, witness: str) -> None:
     assert commands(fault(line=1, kind=kind, site=site, witness=witness))
+
+
+def test_the_last_resort_says_what_the_code_means() -> None:
+    met = fault(line=1, kind="invalid_argument", code=1, vendor="nvidia", site="launch")
+    (step,) = next_steps(met, "undecided", Modes(), [], has_ops=False)
+    assert step.command.startswith("trace-analyze record")
+    assert step.why.startswith("code 1: bad pointer, size or attribute in one call; first: read the call")
 
 
 class TestFramework:
@@ -170,7 +179,7 @@ class TestWhatTheLogHas:
     @pytest.mark.parametrize("device", ["0000:9b:00", "0000:9b:00.0"])
     def test_a_gpu_is_named_by_its_address(self, device: str) -> None:
         bad = fault(
-            line=1, kind="ecc_error", site="kernel_log", vendor="nvidia", name="Xid 48", device=device
+            line=1, kind="ecc_error", site="driver_log", vendor="nvidia", name="Xid 48", device=device
         )
         assert "drain -p 0000:9b:00.0 -m 1" in commands(bad)
 
@@ -189,7 +198,7 @@ class TestWhatTheLogHas:
 
     def test_lines_around_a_fault_are_read_clipped(self) -> None:
         raw = dict.fromkeys(range(1, 200), "x" * 9000)
-        seen = seen_around(
+        seen = surroundings_of(
             fault(line=100, block_first=99, last_line=101),
             [],
             lambda first, last: [raw[number] for number in range(first, last + 1)],
@@ -204,7 +213,7 @@ class TestHardware:
     @staticmethod
     def of(name: str, label: str) -> str:
         return commands(
-            fault(line=1, kind="device_lost", site="kernel_log", vendor="nvidia", name=name, label=label)
+            fault(line=1, kind="device_lost", site="driver_log", vendor="nvidia", name=name, label=label)
         )
 
     def test_links_have_counters_of_their_own(self) -> None:
@@ -341,3 +350,16 @@ class TestMemory:
     )
     def test_the_limit_is_that_of_what_the_log_names(self, text: str, around: str, command: str) -> None:
         assert command in self.of(text, witness="supervisors", around=(around,))
+
+
+def test_no_text_of_a_log_is_a_command_of_a_shell() -> None:
+    """A person copies these commands: what stands in them of the log is a name, a host or a plain path."""
+    evil = ("$(id)", "`id`", ";id", "a|id", "a&id", "x$IFS", 'a"b', "a'b")
+    for word in evil:
+        assert container_of("", [f"Name:   {word}"]).pod == "<pod>"
+        assert _STORE.search(f"connect to ({word}, 29500)") is None
+        dump = _DUMP_FILE.search(f"core: {word}/core.nvcudmp")
+        assert dump is None or set(dump[0]).isdisjoint("$`;|&\"'")
+    found = _DUMP_FILE.search('file "/tmp/core_1.host-a.77.nvcudmp".')
+    assert found is not None
+    assert found[0] == "/tmp/core_1.host-a.77.nvcudmp"

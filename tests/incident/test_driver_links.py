@@ -9,10 +9,9 @@ import pytest
 
 from analyzer.incident.driver_links import Links, names_program
 from analyzer.incident.driver_log import is_joined_by_time
-from analyzer.incident.roles import assign_roles
 from analyzer.model import FaultRecord
 from analyzer.tables.xids import bus_of
-from tests.incident.records import at, fault
+from tests.incident.records import assign_roles, at, fault
 
 NOON = datetime(2026, 6, 24, 12, tzinfo=UTC).timestamp()
 NOON_OF_YEAR = datetime(1970, 6, 24, 12, tzinfo=UTC).timestamp()
@@ -21,7 +20,7 @@ GPU_A, GPU_B = "0000:3b:00", "0000:9b:00"
 
 def message(name: str = "Xid 48", kind: str = "ecc_error", **more: Any) -> FaultRecord:
     """A message of a kernel log in a second input, about a whole GPU."""
-    known = {"source": 1, "site": "kernel_log", "witness": "xid", "name": name, "process": f"GPU {GPU_A}"}
+    known = {"source": 1, "site": "driver_log", "witness": "xid", "name": name, "process": f"GPU {GPU_A}"}
     return fault(3, kind, **{**known, "device": GPU_A, "vendor": "nvidia", **more})
 
 
@@ -208,7 +207,7 @@ def test_an_error_between_two_messages_of_one_input_is_of_their_time() -> None:
     """The kernel's lines and the program's were written as they came."""
     lost = message("Xid 79", "device_lost", source=0, **at(NOON))
     removed = fault(
-        20, "unknown", site="kernel_log", witness="xid", name="Xid 45", process="a pid=5", **at(NOON + 2)
+        20, "unknown", site="driver_log", witness="xid", name="Xid 45", process="a pid=5", **at(NOON + 2)
     )
     assert linked(lost, program(), removed) is True
     assert linked(lost, program()) is None

@@ -7,12 +7,12 @@ import pytest
 
 from analyzer.advice.next_steps import next_steps
 from analyzer.incident.driver_links import pid_of
-from analyzer.incident.driver_log import joined_hardware, reading_of
-from analyzer.incident.roles import assign_roles
-from analyzer.incident.trust import decide_trust
-from analyzer.model import Advice, FaultRecord
+from analyzer.incident.driver_log import joined_hardware
+from analyzer.incident.driver_messages import reading_of
+from analyzer.model import Advice, FaultRecord, XidEvent
 from analyzer.schema import FaultKind, Modes
 from analyzer.tables.xids import by_number
+from tests.incident.records import assign_roles, decide_trust
 
 DAY_NS = 86_400 * 10**9
 NOW_NS = 20_000 * DAY_NS
@@ -34,7 +34,7 @@ def logged(
         text=name,
         witness="xid",
         kind=kind,
-        site="kernel_log",
+        site="driver_log",
         name=name,
         vendor="nvidia",
         device=device,
@@ -239,8 +239,7 @@ def test_what_follows_a_fault_shows_that_there_was_one(name: str) -> None:
 
 
 def caused_by(number: int, kind: FaultKind) -> FaultRecord:
-    text = f"NVRM: Xid (PCI:0000:dc:00): 45, pid=7, name=a, Ch 00000001 caused by previous Xid {number}"
-    return msgspec.structs.replace(logged("Xid 45", kind), text=text)
+    return msgspec.structs.replace(logged("Xid 45", kind), detail=XidEvent(caused_by=number))
 
 
 def test_a_clean_up_that_names_its_cause_is_read_as_that_one() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from analyzer.incident.host_kills import Victim, is_host_kill, program_of, victim_of
-from analyzer.incident.roles import assign_roles
-from analyzer.model import FaultRecord
-from tests.incident.records import at, fault
+from analyzer.incident.host_kills import is_host_kill, program_of, victim_of
+from analyzer.model import FaultRecord, KilledProcess
+from analyzer.parse.killed_process import killed_process
+from tests.incident.records import assign_roles, at, fault
 
 NOON = 1_782_302_400.0
 
@@ -17,6 +17,7 @@ NOON = 1_782_302_400.0
 def kill(name: str, pid: int = 4711, **more: Any) -> FaultRecord:
     text = f"Out of memory: Killed process {pid} ({name}) total-vm:9kB"
     known = {"text": text, "witness": "oom", "site": "host", "pid": pid, "source": 1}
+    known["detail"] = killed_process(text)
     return fault(1, "out_of_memory", **{**known, **more})
 
 
@@ -44,19 +45,23 @@ def roles(*records: FaultRecord) -> list[str]:
     ],
 )
 def test_the_victim_in_the_words_of_each_watcher(text: str, name: str, pid: int) -> None:
-    victim = victim_of(fault(1, "out_of_memory", text=text))
+    victim = killed_process(text)
     assert victim is not None
     assert (victim.name, victim.pid) == (name, pid)
 
 
 def test_a_full_gpu_kills_nobody() -> None:
-    assert victim_of(fault(1, "out_of_memory", text="CUDA out of memory. Process 42 has 3 GiB")) is None
+    assert killed_process("CUDA out of memory. Process 42 has 3 GiB") is None
+    assert victim_of(fault(1, "out_of_memory")) is None
 
 
-def test_who_watches_a_server_tells_of_it_in_its_own_voice() -> None:
+def test_who_watches_a_server_tells_of_it_in_its_own_words() -> None:
     told = "System OOM encountered, victim process: {}, pid: 42"
-    assert not is_host_kill(fault(1, "out_of_memory", text=told.format("python3")))
-    assert is_host_kill(fault(1, "out_of_memory", text=told.format("chrome")))
+    server, other = (
+        fault(1, "out_of_memory", detail=killed_process(told.format(name))) for name in ("python3", "chrome")
+    )
+    assert not is_host_kill(server)
+    assert is_host_kill(other)
 
 
 @pytest.mark.parametrize("name", ["chrome", "node", "java", "srv_main"])
@@ -74,9 +79,9 @@ def test_the_name_of_a_model_server_links(name: str) -> None:
 
 
 def test_the_name_or_the_pid_of_a_tag_links() -> None:
-    assert program_of([lost_engine(process="srv_main pid=9")]).has(Victim(pid=1, name="srv_main"))
-    assert program_of([lost_engine()]).has(Victim(pid=2100, name="x"))
-    assert not program_of([lost_engine(), kill("x", pid=7)]).has(Victim(pid=7, name="x"))
+    assert program_of([lost_engine(process="srv_main pid=9")]).has(KilledProcess(pid=1, name="srv_main"))
+    assert program_of([lost_engine()]).has(KilledProcess(pid=2100, name="x"))
+    assert not program_of([lost_engine(), kill("x", pid=7)]).has(KilledProcess(pid=7, name="x"))
     assert roles(lost_engine(), kill("x", pid=2100)) == ["cascade", "root"]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from analyzer.incident.roles import RECOVERED_S, assign_roles
+from analyzer.incident.root_of_process import RECOVERED_S
 from analyzer.model import FaultRecord, KernelState
-from tests.incident.records import at, fault
+from tests.incident.records import assign_roles, at, fault
 
 
 def roles(*records: FaultRecord) -> list[str]:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from analyzer.incident.roles import RoleDecision, assign_roles, is_sticky
+from analyzer.incident.incident import RoleDecision
 from analyzer.model import FaultRecord, KernelState
+from analyzer.traits import is_sticky
 from tests.faults_made import fault
+from tests.incident.records import assign_roles
 
 COPY = fault(line=100)
 OOM = fault(line=50, kind="out_of_memory", site="host", code=2, name="cudaErrorMemoryAllocation")

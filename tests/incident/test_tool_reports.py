@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from analyzer.incident.roles import assign_roles
-from analyzer.incident.tool_reports import with_backed
-from tests.incident.records import fault
+from analyzer.incident.tool_reports import confirmed_reports
+from analyzer.model import FaultRecord
+from tests.incident.records import after, assign_roles, fault
 
 
 def reported(line: int, kind: str = "configuration", code: int | None = 801, **more: Any) -> Any:
     return fault(line, kind, code=code, advice=True, witness="compute-sanitizer", **more)
+
+
+def with_backed(records: list[FaultRecord]) -> list[FaultRecord]:
+    return after(confirmed_reports, records)
 
 
 def test_a_report_alone_is_advice_and_no_root() -> None:

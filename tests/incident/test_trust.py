@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.incident.trust import decide_trust
 from analyzer.model import FaultRecord, KernelState
 from analyzer.schema import Modes
 from tests.faults_made import fault
+from tests.incident.records import decide_trust
 
 BLOCKING = Modes(launch_blocking=True)
 SYNC = Modes(device_sync_mode=True)

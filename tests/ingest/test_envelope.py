@@ -15,6 +15,7 @@ from tests.ingest.envelope_carrier_cases import CARRIERS
 from tests.ingest.envelope_clocks import NOV_18, Case, epoch, no_year
 from tests.ingest.envelope_logger_cases import LOGGERS
 from tests.ingest.envelope_stamp_cases import STAMPED, UNSTAMPED
+from tests.ingest.envelope_store_cases import PLAIN, STORES
 
 
 def strip_texts(*raw: str) -> pl.DataFrame:
@@ -88,7 +89,7 @@ STACKS: list[Case] = [
     ),
 ]
 
-CASES = [*CARRIERS, *LOGGERS, *STAMPED, *STACKS]
+CASES = [*CARRIERS, *STORES, *LOGGERS, *STAMPED, *STACKS]
 
 # Text that a witness reads, and text that no logger printed.
 NEVER = [
@@ -125,6 +126,7 @@ NEVER = [
     "",
     "   ",
     *UNSTAMPED,
+    *PLAIN,
 ]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from analyzer.cli.replay import with_replay
 from analyzer.replay.report import Comparison, ReplayAttempt, ReplayReport
 from analyzer.schema import Fault, FaultKind, Result
+from analyzer.verdict.confidence import with_replay
 from tests.replay import results
 
 

@@ -15,7 +15,7 @@ from analyzer.values.bad_indices import (
     outside,
     outside_one,
 )
-from analyzer.values.bad_values import Flaw
+from analyzer.values.flaws import Flaw
 from tests.aoti_log import EMBEDDING, embedding, ids, launch, tensor
 from tests.values.test_bad_values import prints_of
 

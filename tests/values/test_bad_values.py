@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
-from analyzer.values.bad_values import Flaw, find_bad_value, is_buffer
+from analyzer.values.bad_values import find_bad_value
+from analyzer.values.flaws import Flaw, is_buffer
 from analyzer.values.prints import Prints
 from analyzer.witnesses.aoti_printer import WITNESS
 from tests.aoti_log import (

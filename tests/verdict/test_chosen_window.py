@@ -38,6 +38,7 @@ def test_the_conclusion_says_what_a_chosen_window_leaves_out() -> None:
 def test_a_window_that_the_log_clears_as_a_whole_accuses_nobody() -> None:
     result = asked(17, 6000)
     assert result.conclusion.confidence == "undecided"
+    assert result.conclusion.cause_class == "software"  # what was asked about does not change the cause
     assert result.conclusion.suspect is None
     assert "the log clears all of its 278 launches" in result.conclusion.statement
     assert "leaves out 32 launches before the report" in result.conclusion.statement

@@ -37,7 +37,7 @@ def the_fault(read: Reader, text: str) -> FaultRecord:
 def test_the_process_is_the_one_that_the_driver_names(read: Reader) -> None:
     fault = the_fault(read, f"{PCI}31, pid=763, name=python3, channel 0x00000082, intr 00000000. {MMU}")
     assert (fault.process, fault.name, fault.kind) == ("python3 pid=763", "Xid 31", "illegal_address")
-    assert (fault.site, fault.kernel) == ("kernel_log", None)
+    assert (fault.site, fault.kernel) == ("driver_log", None)
 
 
 @pytest.mark.parametrize(

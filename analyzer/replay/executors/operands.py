@@ -10,7 +10,10 @@ _PREFIXES = re.compile(
     r"^(?:torch\.ops\.)?(?:aten\.|prims\.|extern_kernels\.|aoti_torch_(?:cpu|cuda|xpu|mps)_|aoti_torch_"
     r"|CUBLAS_|r?mo\.|rmo\.mo\.|mogg\.|static\.)+"
 )
-_SUFFIXES = re.compile(r"(?:\.default|_out|\.out|\.Tensor|\.Scalar)+$")
+_SUFFIXES = re.compile(
+    r"(?<!\.default)(?<!_out)(?<!\.out)(?<!\.Tensor)(?<!\.Scalar)"  # only where a run of them begins
+    r"(?:\.default|_out|\.out|\.Tensor|\.Scalar)++$"
+)
 
 
 def word_of(call: str) -> str:

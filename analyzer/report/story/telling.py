@@ -22,7 +22,9 @@ _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}([A-Z]\w{0,60}(?:Error|Exc
 _OWN_LINES = re.compile(r"\blines? (\d{1,12})\b")
 _LINE_WORDS = re.compile(r"^line \d+: | \(line \d+\)")
 _WORD = re.compile(r"\w+")
-_FILE_LINE = re.compile(r"[\w./<>-]+\.(?:py|mojo|cpp|cc|cu|cuh|h|log|txt|gz):\d+(?::\d+)?|'[^']{3,120}'")
+_FILE_LINE = re.compile(
+    r"(?<![\w./<>-])[\w./<>-]+\.(?:py|mojo|cpp|cc|cu|cuh|h|log|txt|gz):\d+(?::\d+)?|'[^']{3,120}'"
+)
 
 
 class Scene(Value):

@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from analyzer.incident.exit_noise import exit_noise
+from analyzer.incident.incident import Change, Incident, RoleDecision, Say, SetRole
 from analyzer.incident.restarts import restart_lines
-from analyzer.incident.roles import RoleDecision, assign_roles
-from analyzer.incident.survived import survived_beside
 from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord
 from analyzer.timeline.processes import owners_of
 from analyzer.traits import is_death, is_sticky, is_victim
 
 
-def roles_of_incidents(known: Knowledge) -> tuple[list[RoleDecision], list[str]]:
-    """Roles of all faults, those of earlier runs as bystanders, and notes about them.
+def earlier_runs(incident: Incident) -> Iterator[Change]:
+    """What failed before the last restart cannot have caused what failed after it.
 
-    A sticky error ends with its process, so what failed before the last restart cannot have caused what
-    failed after it. The last incident is the one told about; a log that is sound after a restart still tells
-    about the crash before it, and so does one in which only a victim speaks after it. Runs are told by op ids
-    that begin again, in a log of one process, and by what servers and launchers print when they start. What
-    a process survived is beside the failure of another.
-
-    Args:
-        known: Faults in the order of inputs and lines.
+    A sticky error ends with its process. The last crash is the one that counts, unless the log is sound after
+    the restart, or only a victim speaks there. A run begins where op ids begin again, in a log of one
+    process, and where servers and launchers say that they start.
     """
-    decisions = {**survived_beside(known), **exit_noise(known)}
+    known = incident.known
     restart = _last_restart(known)
     earlier = [] if restart is None else _before(known, *restart)
-    notes = []
-    standing = [index for index in range(len(known.records)) if index not in {*earlier, *decisions}]
-    if restart is not None and earlier and standing:
-        line = restart[1]
-        reason = f"an earlier crash: the process was started again at line {line}"
-        decisions.update((index, RoleDecision(role="bystander", reason=reason)) for index in earlier)
-        first = known.records[earlier[0]].line
-        notes = [f"the log holds an earlier crash too (line {first}), before the restart at line {line}"]
-    left = [index for index in range(len(known.records)) if index not in decisions]
-    decisions.update(zip(left, assign_roles([known.records[index] for index in left]), strict=True))
-    return [decisions[index] for index in range(len(known.records))], notes
+    if restart is None or not earlier or set(incident.compared) <= set(earlier):
+        return
+    line = restart[1]
+    reason = f"an earlier crash: the process was started again at line {line}"
+    role = RoleDecision(role="bystander", reason=reason, lines=(restart,), aside=True)
+    for index in earlier:
+        yield SetRole(index=index, role=role)
+    first = known.records[earlier[0]].line
+    yield Say(text=f"the log holds an earlier crash too (line {first}), before the restart at line {line}")
 
 
 def _last_restart(known: Knowledge) -> tuple[int, int] | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import polars as pl
 
+from analyzer.incident.incident import Change, Incident, RoleDecision, SetRole
 from analyzer.incident.restarts import restart_lines
-from analyzer.incident.roles import RoleDecision
 from analyzer.knowledge import Knowledge
-from analyzer.model import FaultRecord
+from analyzer.model import FaultRecord, StopRequest
 
 STOPPED = "somebody asked the program to stop"
 # Lines with which servers and launchers begin to end in good order. A server whose engine died does so too,
@@ -23,32 +23,31 @@ _BEGINS = re.compile(
 )
 _UNASKED = "died unexpectedly"
 _ASKS = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"})
-_PREEMPTED = "DUE TO PREEMPTION"
-_CONTAINER = re.compile(r"\bexited with code 143\b")  # docker compose: the main process of the container
 
 
-def demote_stopped(known: Knowledge, roles: Sequence[RoleDecision]) -> list[RoleDecision]:
-    """The roles; no root where the program was asked to stop, and all that failed is told after that.
+def asked_to_stop(incident: Incident) -> Iterator[Change]:
+    """Nothing is the root where the program was asked to stop, and all that failed is told after that.
 
     A worker that ended by SIGTERM is no sign of it: servers end their workers so when something failed.
     """
-    root = next((index for index, role in enumerate(roles) if role.role == "root"), None)
-    if root is None or not _is_handed_on(known.records[root]):
-        return list(roles)
-    begin = _begin(known, known.records[root])
-    told = [
-        (index, record)
-        for index, record in enumerate(known.records)
-        if index == root or record.relayed or record.kind == "peer_lost" or roles[index].role == "cascade"
+    root, records = incident.root, incident.records
+    if root is None or not _is_handed_on(records[root]):
+        return
+    begin = _begin(incident.known, records[root])
+    after = [
+        index
+        for index, record in enumerate(records)
+        if index == root
+        or record.relayed
+        or record.kind == "peer_lost"
+        or incident.roles[index].role == "cascade"
     ]
-    source = known.records[root].source
-    if begin is None or not all(_is_after(record, source, begin[0]) for _, record in told):
-        return list(roles)
+    source = records[root].source
+    if begin is None or not all(_is_after(records[index], source, begin[0]) for index in after):
+        return
     reason = f"{STOPPED} (line {begin[0]}: {begin[1]})"
-    decided = list(roles)
-    for index, _ in told:
-        decided[index] = RoleDecision(role="bystander", reason=reason)
-    return decided
+    role = RoleDecision(role="bystander", reason=reason, lines=((source, begin[0]),))
+    yield from (SetRole(index=index, role=role) for index in after)
 
 
 def _is_handed_on(record: FaultRecord) -> bool:
@@ -77,6 +76,5 @@ def _begin(known: Knowledge, root: FaultRecord) -> tuple[int, str] | None:
 
 def _is_request(record: FaultRecord) -> bool:
     """A fault that tells of the request itself: of the launcher, of Slurm, of the container as a whole."""
-    if record.witness == "torchrun":
-        return record.rank is None and record.name in _ASKS and "got signal" in record.text
-    return _PREEMPTED in record.text or _CONTAINER.search(record.text) is not None
+    asked = record.detail
+    return isinstance(asked, StopRequest) and (asked.signal is None or asked.signal in _ASKS)

@@ -7,24 +7,22 @@ import msgspec
 from analyzer.incident.host_kills import is_host_kill
 from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord
-from analyzer.schema import CauseClass, Conclusion
+from analyzer.schema import Conclusion
+from analyzer.verdict.cause import KILL, ran_out_of_memory
 
 _SHOWN = 4
-KILL = "SIGKILL"
 
 
 def with_load(conclusion: Conclusion, known: Knowledge, root: FaultRecord) -> Conclusion:
-    """Add what the server told about its load; a killed process whose memory ran out failed for memory.
+    """Add what the server told about its load, and whose memory ran out before a process was killed.
 
     A kill in the kernel's log is the root where something links it with the program, else of another one.
     """
     notes = [*conclusion.notes, *(f"line {state.line}: {state.text}" for state in known.states[:_SHOWN])]
-    cause: CauseClass | None = conclusion.cause_class
     if root.kind == "host_abort" and root.name == KILL:
-        full = [one for one in known.records if one.kind == "out_of_memory" and not is_host_kill(one)]
-        cause = "memory" if full else cause
+        full = ran_out_of_memory(known.records, root)
         told = [f"line {record.line}: {record.text.splitlines()[0]}" for record in full[:_SHOWN]]
         if not told and not any(is_host_kill(one) for one in known.records):
             told = ["SIGKILL names nobody: the kernel's out-of-memory killer would stand in dmesg"]
         notes.extend(told)
-    return msgspec.structs.replace(conclusion, cause_class=cause, notes=notes)
+    return msgspec.structs.replace(conclusion, notes=notes)

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from analyzer.incident.asserts import is_assert_text
-from analyzer.incident.several import place_of
+from analyzer.incident.several_kernels import report_of
 from analyzer.knowledge import Finding, Knowledge
 from analyzer.model import FaultRecord, OpFacts
 from analyzer.schema import Conclusion, Reason
@@ -26,7 +26,7 @@ def named_together(known: Knowledge, fault: FaultRecord) -> list[FaultRecord]:
     same = [
         one
         for one in known.records
-        if (one.source, one.line, one.process, one.witness) == place_of(fault) and one.state is not None
+        if (one.source, one.line, one.process, one.witness) == report_of(fault) and one.state is not None
     ]
     return same if len({one.state.kernel for one in same if one.state is not None}) > 1 else []
 
@@ -53,9 +53,7 @@ def one_of_names(
         f"{names} caused the {conclude.fault_words(fault)}: {fault.witness} names {len(together)} kernels"
         f" with it (line {fault.line}), and nothing tells which of them faulted."
     )
-    conclusion = Conclusion(
-        confidence="ranked", cause_class=conclude.cause_class(fault), suspect=None, statement=statement
-    )
+    conclusion = Conclusion(confidence="ranked", cause_class=None, suspect=None, statement=statement)
     if opened is None:
         return Finding(conclusion=conclusion, suspects=suspects)
     return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
