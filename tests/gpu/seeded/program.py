@@ -1,4 +1,4 @@
-# ruff: noqa: ANN001, ANN002, ANN201, ANN202, ANN204, T201, TID253, S311, E501, RET504  (a user's program)
+# ruff: noqa: ANN001, ANN002, ANN201, ANN202, ANN204, T201, TID253, S311, RET504  (a user's program)
 # mypy: ignore-errors
 """A small model with one seeded fault: ``program.py SEED KIND TRUTH.json``; the rest follows from the seed.
 
@@ -49,8 +49,8 @@ def kernel(name):
 
 
 def guilty(*names, instance=True):
-    """Write the truth; called on the line of the guilty call, or the line before it."""
-    line = inspect.currentframe().f_back.f_lineno
+    """Write the truth; called on the line above the guilty call."""
+    line = inspect.currentframe().f_back.f_lineno + 1
     truth = {
         "seed": SEED,
         "kind": KIND,
@@ -138,35 +138,35 @@ def sound(_net, x, _bad):
 def embedding(net, x, bad):
     i = index(bad, WORDS)
     guilty("aten::embedding")
-    y = net.table(i)  # noqa: E702
+    y = net.table(i)
     return x + y.mean()
 
 
 def embedding_negative(net, x, bad):
     i = index(bad, WORDS, value=-3)
     guilty("aten::embedding")
-    y = net.table(i)  # noqa: E702
+    y = net.table(i)
     return x + y.mean()
 
 
 def embedding_bag(net, x, bad):
     i = index(bad, WORDS).view(4, -1)
     guilty("aten::_embedding_bag", "aten::embedding_bag", "aten::_embedding_bag_forward_only")
-    y = net.bag(i)  # noqa: E702
+    y = net.bag(i)
     return x + y.mean()
 
 
 def gather(_net, x, bad):
     i = index(bad, WIDTH).expand(*x.shape[:2], ROWS)
     guilty("aten::gather")
-    y = x.gather(-1, i)  # noqa: E702
+    y = x.gather(-1, i)
     return x + y.mean()
 
 
 def gather_last(_net, x, bad):
     i = index(bad, WIDTH, value=WIDTH).expand(*x.shape[:2], ROWS)
     guilty("aten::gather")
-    y = torch.gather(x, 2, i)  # noqa: E702
+    y = torch.gather(x, 2, i)
     return x + y.mean()
 
 
@@ -174,7 +174,7 @@ def scatter(_net, x, bad):
     i = index(bad, WIDTH).expand(*x.shape[:2], ROWS)
     z = torch.ones(*x.shape[:2], ROWS, device=DEVICE)
     guilty("aten::scatter", "aten::scatter_")
-    y = x.scatter(-1, i, z)  # noqa: E702
+    y = x.scatter(-1, i, z)
     return y
 
 
@@ -182,70 +182,70 @@ def scatter_add(_net, x, bad):
     i = index(bad, WIDTH).expand(*x.shape[:2], ROWS)
     z = torch.ones(*x.shape[:2], ROWS, device=DEVICE)
     guilty("aten::scatter_add", "aten::scatter_add_")
-    y = x.clone().scatter_add_(-1, i, z)  # noqa: E702
+    y = x.clone().scatter_add_(-1, i, z)
     return y
 
 
 def index_select(net, x, bad):
     i = index(bad, WORDS)
     guilty("aten::index_select")
-    y = torch.index_select(net.table.weight, 0, i)  # noqa: E702
+    y = torch.index_select(net.table.weight, 0, i)
     return x + y.mean()
 
 
 def index_get(net, x, bad):
     i = index(bad, WORDS)
     guilty("aten::index")
-    y = net.table.weight[i]  # noqa: E702
+    y = net.table.weight[i]
     return x + y.mean()
 
 
 def index_put(_net, x, bad):
     i, z, v = index(bad, WIDTH), torch.zeros(WIDTH, device=DEVICE), torch.ones(ROWS, device=DEVICE)
     guilty("aten::index_put_", "aten::_index_put_impl_")
-    z[i] = v  # noqa: E702
+    z[i] = v
     return x + z
 
 
 def index_add(_net, x, bad):
     i, z, v = index(bad, WIDTH), torch.zeros(WIDTH, device=DEVICE), torch.ones(ROWS, device=DEVICE)
     guilty("aten::index_add_", "aten::index_add")
-    z.index_add_(0, i, v)  # noqa: E702
+    z.index_add_(0, i, v)
     return x + z
 
 
 def index_copy(_net, x, bad):
     i, z, v = index(bad, WIDTH), torch.zeros(WIDTH, device=DEVICE), torch.ones(ROWS, device=DEVICE)
     guilty("aten::index_copy_", "aten::index_copy")
-    z.index_copy_(0, i, v)  # noqa: E702
+    z.index_copy_(0, i, v)
     return x + z
 
 
 def take(_net, x, bad):
     i = index(bad, x.numel())
     guilty("aten::take")
-    y = torch.take(x, i)  # noqa: E702
+    y = torch.take(x, i)
     return x + y.mean()
 
 
 def cross_entropy(_net, x, bad):
     i = index(bad, WIDTH, x.shape[0] * x.shape[1])
     guilty("aten::nll_loss_forward", "aten::nll_loss", "aten::cross_entropy_loss")
-    y = F.cross_entropy(x.flatten(0, 1), i)  # noqa: E702
+    y = F.cross_entropy(x.flatten(0, 1), i)
     return x + y
 
 
 def multinomial(_net, x, bad):
     p = torch.full((WORDS,), -1.0 if bad else 1.0, device=DEVICE)
     guilty("aten::multinomial", "aten::_assert_async")
-    y = torch.multinomial(p, 1)  # noqa: E702
+    y = torch.multinomial(p, 1)
     return x + y.float().mean() * 0
 
 
 def one_assert(_net, x, bad):
     t = torch.tensor(not bad, device=DEVICE)
     guilty("aten::_assert_async")
-    torch._assert_async(t)  # noqa: E702
+    torch._assert_async(t)
     return x
 
 
@@ -254,7 +254,7 @@ def triton_load(_net, x, bad):
     guilty("page_copy_kernel")
     page_copy_kernel[(triton.cdiv(x.numel(), 256),)](
         x.contiguous(), out, x.numel(), FAR if bad else 1, BLOCK=256
-    )  # noqa: E702
+    )
     return out
 
 
@@ -262,7 +262,7 @@ def triton_index(_net, x, bad):
     i = index(bad, x.numel(), 256, 1 << 40)
     out = torch.empty(256, device=DEVICE)
     guilty("expert_fetch_kernel")
-    expert_fetch_kernel[(1,)](x.contiguous(), i, out, 256, BLOCK=256)  # noqa: E702
+    expert_fetch_kernel[(1,)](x.contiguous(), i, out, 256, BLOCK=256)
     return x + out.mean()
 
 
@@ -271,28 +271,28 @@ def triton_assert(_net, x, bad):
     guilty("checked_kernel")
     checked_kernel[(triton.cdiv(x.numel(), 256),)](
         x.contiguous(), out, x.numel() // 2 if bad else x.numel(), x.numel(), BLOCK=256, debug=True
-    )  # noqa: E702
+    )
     return out
 
 
 def trap(_net, x, bad):
     b = torch.zeros(4096, dtype=torch.int32, device=DEVICE)
     guilty("block_reduce_kernel")
-    kernel("trap")((1, 1, 1), (64, 1, 1), (b, int(bad)))  # noqa: E702
+    kernel("trap")((1, 1, 1), (64, 1, 1), (b, int(bad)))
     return x + b[0].float() * 0
 
 
 def wild_store(_net, x, bad):
     b = torch.zeros(4096, device=DEVICE)
     guilty("paged_store_kernel")
-    kernel("wild_store")((1, 1, 1), (64, 1, 1), (b, 1 << 28 if bad else 0))  # noqa: E702
+    kernel("wild_store")((1, 1, 1), (64, 1, 1), (b, 1 << 28 if bad else 0))
     return x
 
 
 def misaligned(_net, x, bad):
     b = torch.zeros(4096, device=DEVICE)
     guilty("rope_cache_kernel")
-    kernel("misaligned")((1, 1, 1), (64, 1, 1), (b, 3 if bad else 0))  # noqa: E702
+    kernel("misaligned")((1, 1, 1), (64, 1, 1), (b, 3 if bad else 0))
     return x
 
 
@@ -304,7 +304,7 @@ def paged_store(buffer: torch.Tensor, far: int) -> None:
 def custom_op(_net, x, bad):
     b = torch.zeros(4096, device=DEVICE)
     guilty("engine::paged_store", "paged_store_kernel")
-    torch.ops.engine.paged_store(b, 1 << 28 if bad else 0)  # noqa: E702
+    torch.ops.engine.paged_store(b, 1 << 28 if bad else 0)
     return x
 
 
@@ -313,7 +313,7 @@ def side_stream(net, x, bad):
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         guilty("aten::embedding")
-        y = net.table(i)  # noqa: E702
+        y = net.table(i)
     z = F.gelu(x @ x.transpose(-1, -2))
     torch.cuda.current_stream().wait_stream(side)
     return x + y.mean() + z.mean() * 0
@@ -326,7 +326,7 @@ def other_thread(net, x, bad):
     def look_up():
         with torch.no_grad():
             guilty("aten::embedding")
-            found.append(net.table(i))  # noqa: E702
+            found.append(net.table(i))
 
     thread = threading.Thread(target=look_up)
     thread.start()
@@ -350,7 +350,7 @@ def graph(net, x, bad):
         GRAPH.update(made=made, given=given, out=out)
     GRAPH["given"].copy_(index(bad, WORDS))
     guilty("aten::embedding")
-    GRAPH["made"].replay()  # noqa: E702
+    GRAPH["made"].replay()
     return x + GRAPH["out"]
 
 
@@ -368,20 +368,20 @@ def graph_triton(_net, x, bad):
         GRAPH.update(made=made, given=given, out=total)
     GRAPH["given"].copy_(index(bad, 4096, 256, 1 << 40))
     guilty("expert_fetch_kernel")
-    GRAPH["made"].replay()  # noqa: E702
+    GRAPH["made"].replay()
     return x + GRAPH["out"] * 0
 
 
 def oom(_net, x, bad):
     guilty("aten::empty")
-    torch.empty((400 << 30) if bad else 8, dtype=torch.uint8, device=DEVICE)  # noqa: E702
+    torch.empty((400 << 30) if bad else 8, dtype=torch.uint8, device=DEVICE)
     return x
 
 
 def shape(_net, x, bad):
     z = torch.zeros(WIDTH + int(bad), device=DEVICE)
     guilty("aten::add")
-    return x + z  # noqa: E702
+    return x + z
 
 
 KINDS = {
