@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from analyzer.ingest.envelope import LAYERS
-from analyzer.scoreboard import Case, Score, score, table
+from analyzer.scoreboard import Case
 from analyzer.witness import witnesses
 from tests import samples
 from tests.prefixes import layers_shown
@@ -72,12 +71,3 @@ def test_every_layer_of_an_envelope_has_two_samples() -> None:
         shown.update({layer for one in inputs for name in one.envelopes for layer in name.split("+")})
     few = {name: shown[name] for name in {layer.name for layer in LAYERS} - layers_shown() if shown[name] < 2}
     assert not few, f"fewer than two cases under sample_logs/ with {few}"
-
-
-def test_readme_tells_the_totals_of_the_score_board() -> None:
-    scores = [score(case.expected, samples.analysis(case.name)) for case in samples.cases()]
-    (row,) = table({"total": sum(scores, start=Score())})
-    readme = (Path(__file__).parents[1] / "README.md").read_text()
-    told = next(line for line in readme.splitlines() if line.startswith("total "))
-    assert told.split() == " ".join(row).split()
-    assert f"\n{row[1]} cases: " in readme

@@ -85,12 +85,16 @@ def marked_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Ma
 def _facts(
     known: Knowledge, ops: pl.DataFrame, rows: pl.DataFrame, streams: Sequence[DeviceMark]
 ) -> dict[int, OpFacts]:
+    """Facts of the first ops of each stream by id; one that another op launched stands for that one."""
     heads = [ident for one in streams for ident in one.left[: _READ // len(streams) + 1]]
-    rows = rows.filter(pl.col("id").is_in(heads)).with_columns(pl.lit(None, pl.UInt64).alias("parent"))
+    rows = rows.filter(pl.col("id").is_in(heads))
+    outer = rows["parent"].drop_nulls().unique()
+    rows = ops.filter(pl.col("id").is_in(rows["id"].implode()) | pl.col("id").is_in(outer.implode()))
     before = ops.filter(pl.col("launch_line") < rows["launch_line"].min())
-    reader = known.readers[int(ops["source"][0])]
-    facts = gather_facts(rows, before, reader, known.types)
-    return {op.ref.id: op for op in facts if op.ref.id is not None}
+    facts = gather_facts(rows, before, known.readers[int(ops["source"][0])], known.types)
+    found = {op.ref.id: op for op in facts if op.ref.id is not None}
+    inner = {ref.id: op for op in facts for ref in op.inner if ref.id is not None}
+    return {**inner, **found}
 
 
 def _first(stream: DeviceMark, facts: dict[int, OpFacts]) -> OpFacts | None:
