@@ -9,8 +9,9 @@ from analyzer.model import FaultRecord
 from analyzer.schema import NextStep, Value
 
 _OF_EVENT = re.compile(r"\bin pod ([a-z0-9.-]+)_([a-z0-9-]+)\(")
-_NAME = re.compile(r"^Name:\s+(\S+)$")
-_NAMESPACE = re.compile(r"^Namespace:\s+(\S+)$")
+# Names that Kubernetes allows: they stand in commands that a person copies into a shell.
+_NAME = re.compile(r"^Name:\s+([a-z0-9.-]+)$")
+_NAMESPACE = re.compile(r"^Namespace:\s+([a-z0-9-]+)$")
 _SECTION = re.compile(r"^(?:Init )?Containers:$")
 _CONTAINER = re.compile(r"^  ([a-z0-9][a-z0-9-]*):$")
 _SAID = re.compile(r"\b[Cc]ontainer ([a-z0-9-]+) (?:failed|exceeded|definition|was)")

@@ -12,7 +12,8 @@ from analyzer.schema import NextStep
 
 _RECORDER = f"TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 {COMMAND}"
 _PEER = re.compile(r"closed by peer \[?([0-9a-fA-F.:]+?)\]?:[0-9]+")
-_STORE = re.compile(r"connect to \(([^,() ]+), ([0-9]+)\)")
+# A host or an address: it stands in a command that a person copies into a shell.
+_STORE = re.compile(r"connect to \(([A-Za-z0-9_.:%\[\]-]+), ([0-9]+)\)")
 _COMPILING = "still compiling"
 
 

@@ -28,7 +28,8 @@ _TORCH_SIGNS = ("libtorch", "libc10", "torch::", "at::native", "/torch/", "aten:
 _SERVER_SIGNS = {"vllm": "/vllm/", "sglang": "/sglang/", "tgi": "/text_generation_server/"}
 _GRAPH_SIGNS = ("CUDAGraph::replay", "super().replay(", "graph.replay(", "cudaGraphLaunch", "cuGraphLaunch")
 _DUMP_SIGN = "Starting GPU coredump generation"  # the driver's own words (formats.md 3.12)
-_DUMP_FILE = re.compile(r"\S+\.nvcudmp")
+# A path of plain characters: it stands in a command that a person copies into a shell.
+_DUMP_FILE = re.compile(r"(?<![^\s\"'(),])[\w./@%+:=~-]+\.nvcudmp(?![^\s\"'(),.])")
 
 
 class Seen(Value):

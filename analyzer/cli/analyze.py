@@ -134,6 +134,7 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     spare_inputs([*read, *([plan] if plan else [])], [*wanted.paths, timeline_csv, timeline_parquet, repro])
     spare_inputs(read, [save_plan])
     each_once([*wanted.paths, timeline_csv, timeline_parquet, repro, save_plan])
+    again.spare_files()
     if redact and not wanted.paths and not quiet:
         typer.echo(
             "trace-analyze: --redact is for the files of --report: what is printed is not redacted", err=True

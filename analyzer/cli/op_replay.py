@@ -16,8 +16,11 @@ from analyzer.replay.ops.options import OpReplayOptions
 from analyzer.replay.ops.user_file import names_of_functions
 from analyzer.replay.ops.verdict import reasons
 from analyzer.replay.plan import Plan, read_plan, write_plan
-from analyzer.replay.planning.build import build_plan, with_user_ops
+from analyzer.replay.planning.build import build_plan, with_user_ops, without_user_ops
+from analyzer.replay.planning.captures import folder_beside
+from analyzer.replay.planning.inside import is_inside
 from analyzer.replay.report import ReplayReport
+from analyzer.replay.run_folder import run_folder
 from analyzer.replay.state import LastAnalysis, nothing_to_replay, replay_folder
 from analyzer.report.write import write_atomically
 from analyzer.schema import Result
@@ -29,17 +32,33 @@ def plan_for(analysis: Analysis, wanted: ReplayWanted) -> Plan:
     Raises:
         ReplaySetupError: No op of it can be executed; or the given file is no plan.
     """
-    plan = given_plan(wanted) or build_plan(analysis, wanted.inputs)
+    logs = [one.path for one in analysis.result.inputs]
+    plan = given_plan(wanted, logs) or build_plan(analysis, wanted.inputs)
     if wanted.user_ops is not None:
         plan = with_user_ops(plan, names_of_functions(wanted.user_ops))
     return checked(plan, wanted, [one.path for one in analysis.result.inputs])
 
 
-def given_plan(wanted: ReplayWanted) -> Plan | None:
-    """The plan of ``--plan``; its files are beside it."""
+def given_plan(wanted: ReplayWanted, logs: Sequence[str]) -> Plan | None:
+    """The plan of ``--plan``; its files are beside it, or in what else was named.
+
+    Raises:
+        ReplaySetupError: It is no plan, or reads a file that nobody named.
+    """
     if wanted.plan is None:
         return None
-    return with_absolute_files(read_plan(wanted.plan), wanted.plan.absolute().parent)
+    home = wanted.plan.absolute().parent
+    plan = with_absolute_files(read_plan(wanted.plan), home)
+    beside = [folder_beside(Path(log)) for log in logs if log != "-"]
+    named = [home, *wanted.inputs, *(folder for folder in beside if folder is not None)]
+    for op in plan.ops:
+        for file in (one.file for one in op.tensors() if one.file is not None):
+            if not any(is_inside(folder, Path(file)) for folder in named):
+                raise ReplaySetupError(
+                    f"{wanted.plan}: op {op.number} reads {file!r}, which lies neither beside the plan nor "
+                    "in what was given: name its folder with --replay-inputs"
+                )
+    return plan
 
 
 def checked(plan: Plan, wanted: ReplayWanted, inputs: Sequence[str]) -> Plan:
@@ -49,6 +68,8 @@ def checked(plan: Plan, wanted: ReplayWanted, inputs: Sequence[str]) -> Plan:
         ReplaySetupError: With the reason of each op, and what to give.
     """
     plan = with_absolute_files(plan, Path.cwd())
+    if wanted.user_ops is None:
+        plan = without_user_ops(plan)
     if wanted.save_plan is not None:
         write_plan_to(plan, wanted.save_plan)
     if not plan.runnable():
@@ -74,18 +95,19 @@ def run_plan(
     result: Result, plan: Plan, wanted: ReplayWanted, tell: Callable[[str], None] | None
 ) -> ReplayReport:
     """Execute a plan and judge it."""
-    options = OpReplayOptions(
-        folder=replay_folder(Path.cwd()),
-        deadline_s=wanted.deadline_s,
-        python=wanted.python,
-        device=wanted.device,
-        custom_extensions=wanted.custom_extensions,
-        user_ops=wanted.user_ops,
-        plan_path=wanted.save_plan or wanted.plan,
-        repro=wanted.repro,
-        progress=tell,
-    )
-    report = replay_ops(result, plan, options)
+    with run_folder(replay_folder(Path.cwd())) as folder:
+        options = OpReplayOptions(
+            folder=folder,
+            deadline_s=wanted.deadline_s,
+            python=wanted.python,
+            device=wanted.device,
+            custom_extensions=wanted.custom_extensions,
+            user_ops=wanted.user_ops,
+            plan_path=wanted.save_plan or wanted.plan,
+            repro=wanted.repro,
+            progress=tell,
+        )
+        report = replay_ops(result, plan, options)
     if wanted.plan is None:
         return report
     told = f"{report.statement}; the plan was given: its ops and inputs are as {wanted.plan} states them"
@@ -98,7 +120,7 @@ def reopened(last: LastAnalysis, wanted: ReplayWanted) -> tuple[Result, Plan]:
     Raises:
         ReplaySetupError: An input is gone, or nothing of it can be executed.
     """
-    plan = given_plan(wanted)
+    plan = given_plan(wanted, last.inputs)
     if plan is not None:
         return last.result, checked(plan, wanted, last.inputs)
     if "-" in last.inputs:

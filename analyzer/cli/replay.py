@@ -15,6 +15,7 @@ from analyzer.cli.replay_options import ReplayWanted
 from analyzer.pipeline import Analysis, Options
 from analyzer.replay.program import replay_program
 from analyzer.replay.report import ReplayReport
+from analyzer.replay.run_folder import run_folder
 from analyzer.replay.state import load_last, replay_folder, save_last
 from analyzer.schema import Result
 
@@ -65,8 +66,7 @@ def replayed_last(wanted: ReplayWanted) -> Result:
 def _run_program(result: Result, command: Sequence[str], wanted: ReplayWanted) -> ReplayReport:
     from analyzer.replay.attempts import ReplayOptions
 
-    with _progress(quiet=wanted.quiet) as tell:
-        folder = replay_folder(Path.cwd())
+    with _progress(quiet=wanted.quiet) as tell, run_folder(replay_folder(Path.cwd())) as folder:
         options = ReplayOptions(folder=folder, deadline_s=wanted.deadline_s, progress=tell)
         return replay_program(result, command, options)
 

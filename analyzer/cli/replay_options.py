@@ -11,7 +11,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from analyzer.errors import UsageError
+from analyzer.errors import ReplaySetupError, UsageError
+from analyzer.replay.plan import read_plan
+from analyzer.replay.repro.place import check_free
 
 ReplayInputs = Annotated[
     list[Path] | None,
@@ -46,13 +48,15 @@ Device = Annotated[
 
 
 _DEVICE = re.compile(r"cpu|(?:cuda|hip|xpu|mps|gpu)(?::[0-9]+)?")
-_HEAD_BYTES = 4096  # the docstring of a written program stands at its beginning
 
 
-def is_own_program(path: Path) -> bool:
-    """Whether ``--repro`` wrote a file; it may be replaced then."""
-    with path.open("rb") as file:
-        return b"Written by trace-analyze" in file.read(_HEAD_BYTES)
+def is_plan(path: Path) -> bool:
+    """Whether a file is a plan, as ``--save-plan`` writes them; it may be replaced then."""
+    try:
+        read_plan(path)
+    except ReplaySetupError:
+        return False
+    return True
 
 
 def spare_inputs(given: Iterable[str | Path], written: Iterable[Path | None]) -> None:
@@ -116,12 +120,10 @@ class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             UsageError: A program or an option without ``--replay``, or both of them, a missing file, a device
-                that is none, or a program of the user's that ``--repro`` would replace.
+                that is none.
         """
         if self.device is not None and _DEVICE.fullmatch(self.device) is None:
             raise UsageError(f"--device {self.device!r}: give cpu, or a device with its number, as in cuda:0")
-        if self.repro is not None and self.repro.is_file() and not is_own_program(self.repro):
-            raise UsageError(f"--repro {self.repro}: is a file that this program did not write; give another")
         if self.program and not replay:
             raise UsageError("a program after -- is for --replay (or for trace-analyze record)")
         options = self.of_ops()
@@ -139,3 +141,14 @@ class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):
         for name, path in read:
             if path is not None and not path.exists():
                 raise UsageError(f"{name} {path}: no such file")
+
+    def spare_files(self) -> None:
+        """Refuse to replace a file that this program did not write.
+
+        Raises:
+            UsageError: The program or the plan would replace one.
+        """
+        if self.repro is not None:
+            check_free(self.repro)
+        if self.save_plan is not None and self.save_plan.is_file() and not is_plan(self.save_plan):
+            raise UsageError(f"--save-plan {self.save_plan}: is a file that is no plan; give another")

@@ -7,8 +7,10 @@ cut into blocks by ``flush``; after a kill, everything up to the last flush can 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +20,9 @@ from analyzer.errors import UsageError
 
 _UNITS = {"": 1, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 LEAST_BYTES = 64_000  # below this a file is hardly more than its header
+_IN_USE = "-o {path}: another recording is writing this log; give another name"
+_HEAD_BYTES = 4096
+_FIRST = b"[RECORD] START "
 ZSTD_LEVEL = 1  # four times the speed of the default level on logs, nine tenths of its ratio
 
 
@@ -41,6 +46,7 @@ class LogFile:
 
         Raises:
             OSError: The file cannot be made.
+            UsageError: Another recording is writing it.
         """
         self.path = path
         self.lost_bytes = 0
@@ -50,6 +56,7 @@ class LogFile:
         self._keep = keep
         self._header = header
         self._torn = self._stopped = self._dirty = False
+        check_not_recorded(path)
         if path.exists() and path.stat().st_size:
             self._shift()
         self._open()
@@ -116,13 +123,25 @@ class LogFile:
         self._open()
 
     def _shift(self) -> None:
+        """Move the files on by one. The last falls out, unless it is no recording: that one is kept."""
+        last = numbered(self.path, self._keep) if self._keep else self.path
+        if last.is_file() and not is_recording(last):
+            number = self._keep + 1
+            while os.path.lexists(numbered(self.path, number)):
+                number += 1
+            last.replace(numbered(self.path, number))
         for number in range(self._keep, 0, -1):
             older = self.path if number == 1 else numbered(self.path, number - 1)
             with contextlib.suppress(FileNotFoundError):
                 older.replace(numbered(self.path, number))
 
     def _open(self) -> None:
-        self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if stat.S_ISREG(os.fstat(self._fd).st_mode):
+            if not _lock(self._fd) and not self.files:  # one that began in the same moment
+                os.close(self._fd)
+                raise UsageError(_IN_USE.format(path=self.path))
+            os.ftruncate(self._fd, 0)
         self._zstd = (
             zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj() if self.path.suffix == ".zst" else None
         )
@@ -131,6 +150,42 @@ class LogFile:
         self.flush()
         self._header_size = self._size
         self.files += 1
+
+
+def _lock(handle: int) -> bool:
+    """Mark a log as being written, as long as this process lives. False = another one has marked it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def check_not_recorded(path: Path) -> None:
+    """Refuse a log that another recording is writing: it would be moved away under it.
+
+    Raises:
+        UsageError: There is one.
+    """
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        if not _lock(file.fileno()):
+            raise UsageError(_IN_USE.format(path=path))
+
+
+def is_recording(path: Path) -> bool:
+    """Whether ``record`` wrote a file, by its first line; an empty one holds nothing to lose."""
+    with path.open("rb") as file:
+        head: bytes = file.read(_HEAD_BYTES)
+    if path.suffix == ".zst" and head:
+        try:
+            head = zstandard.ZstdDecompressor().decompressobj().decompress(head)
+        except zstandard.ZstdError:
+            return False
+    return not head or _FIRST in head.partition(b"\n")[0]
 
 
 def parse_size(text: str) -> int:

@@ -76,10 +76,15 @@ def torch_ops(
 def recover(path: str, *, stamps: bool = False) -> str:
     """Make ``<path>.crash`` of the ring that a crashed process left, and remove the ring.
 
+    Where an earlier crash has that name, ``<path>.crash.2`` and so on.
+
     Returns:
         Path of the log.
     """
-    crash = path + ".crash"
+    crash, count = path + ".crash", 1
+    while os.path.lexists(crash):
+        count += 1
+        crash = f"{path}.crash.{count}"
     _write_log(path, crash, stamps=stamps)
     return crash
 

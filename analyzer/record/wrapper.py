@@ -22,7 +22,7 @@ from types import FrameType
 from analyzer.errors import InputError, UsageError
 from analyzer.record.ops.watch import OpsWatch
 from analyzer.record.relay import Relay
-from analyzer.record.rotate import LogFile
+from analyzer.record.rotate import LogFile, check_not_recorded
 from analyzer.record.stamp import Clock, stamp_lines
 from analyzer.record.switches import Level, Plan, Target, plan_switches
 from analyzer.record.trailer import render_line
@@ -134,6 +134,7 @@ class _Recording:
 
     def _open(self) -> LogFile:
         try:
+            check_not_recorded(self._path)
             if self._watch is not None:
                 self._watch.prepare()
             return LogFile(

@@ -40,7 +40,7 @@ def state_folder() -> Path:
 
 
 def replay_folder(cwd: Path) -> Path:
-    """Where the attempts of a replay started in a directory leave journal and output."""
+    """Holds a folder for each replay started in a directory (``run_folder``)."""
     return state_folder() / "replay" / _key(cwd)
 
 
@@ -120,8 +120,14 @@ def _read(cwd: Path) -> LastAnalysis | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write beside, then rename: a reader never sees half a file."""
+    """Write beside, then rename: a reader never sees half a file, and a full disk leaves none behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(data)
-    Path(file.name).replace(path)
+        made = Path(file.name)
+        try:
+            file.write(data)
+            file.flush()
+            made.replace(path)
+        except BaseException:
+            made.unlink(missing_ok=True)
+            raise

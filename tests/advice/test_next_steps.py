@@ -6,8 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
+from analyzer.advice.container_steps import container_of
+from analyzer.advice.hang_steps import _STORE
 from analyzer.advice.next_steps import next_steps
-from analyzer.advice.program import Seen, seen_around
+from analyzer.advice.program import _DUMP_FILE, Seen, seen_around
 from analyzer.model import Advice, FaultRecord, KernelState
 from analyzer.schema import Confidence, FaultKind, Modes, SourceFrame
 from tests import samples
@@ -341,3 +343,16 @@ class TestMemory:
     )
     def test_the_limit_is_that_of_what_the_log_names(self, text: str, around: str, command: str) -> None:
         assert command in self.of(text, witness="supervisors", around=(around,))
+
+
+def test_no_text_of_a_log_is_a_command_of_a_shell() -> None:
+    """A person copies these commands: what stands in them of the log is a name, a host or a plain path."""
+    evil = ("$(id)", "`id`", ";id", "a|id", "a&id", "x$IFS", 'a"b', "a'b")
+    for word in evil:
+        assert container_of("", [f"Name:   {word}"]).pod == "<pod>"
+        assert _STORE.search(f"connect to ({word}, 29500)") is None
+        dump = _DUMP_FILE.search(f"core: {word}/core.nvcudmp")
+        assert dump is None or set(dump[0]).isdisjoint("$`;|&\"'")
+    found = _DUMP_FILE.search('file "/tmp/core_1.host-a.77.nvcudmp".')
+    assert found is not None
+    assert found[0] == "/tmp/core_1.host-a.77.nvcudmp"

@@ -8,6 +8,7 @@ block begins with a ``[RECORD] OPS`` line.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import time
 from pathlib import Path
@@ -54,19 +55,20 @@ class OpsWatch:
         self._started = False
 
     def prepare(self) -> None:
-        """Make an empty folder; rings that a killed recorder left are moved to ``<folder>.old``.
+        """Make an empty folder; what earlier recordings left is moved aside, and nothing of it is removed.
+
+        Rings that a killed recorder left go to ``<folder>.old``, or ``.old.2`` ... where that is taken.
 
         Raises:
             OSError: It cannot be made.
         """
-        left = self._folder.with_name(self._folder.name + ".old")
         if self._folder.exists():  # that recorder was killed: nobody has read these rings yet
-            shutil.rmtree(left, ignore_errors=True)
-            self._folder.replace(left)
+            self._folder.replace(_free(self._folder.with_name(self._folder.name + ".old")))
         log = self._inputs.with_name(self._inputs.name.removesuffix(".inputs"))
         before = log.with_name(numbered(log, 1).name + ".inputs")
         if self._inputs.exists():  # of the recording before: its log was moved aside as well
-            shutil.rmtree(before, ignore_errors=True)
+            if before.exists():
+                before.replace(_free(before))
             self._inputs.replace(before)
         self._folder.mkdir(parents=True)
 
@@ -128,3 +130,12 @@ class OpsWatch:
             seen.step = max(seen.step, *(op.step for op in new))
         seen.open_ids.difference_update(op.id for op in late)
         seen.open_ids.update(op.id for op in new if op.done_ns is None)
+
+
+def _free(path: Path) -> Path:
+    """The path, or the first of ``<path>.2``, ``<path>.3`` ... that nothing lies at."""
+    free, count = path, 1
+    while os.path.lexists(free):
+        count += 1
+        free = path.with_name(f"{path.name}.{count}")
+    return free

@@ -50,7 +50,8 @@ class Part(NamedTuple):
     def dtype(self) -> Any:
         """Of the result; null = not known."""
         word = self.outputs[0].dtype if self.outputs else scalar(self.scalars, "dtype")
-        return getattr(self.torch, str(word).replace("torch.", ""), None)
+        found = getattr(self.torch, str(word).replace("torch.", ""), None)
+        return found if isinstance(found, self.torch.dtype) else None
 
     def number(self, *names: str, default: float) -> Any:
         """A scalar argument."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
+from analyzer.replay.executors.allowed import OWN_NAMESPACES, Loaded, check_op, check_word
 from analyzer.replay.executors.call import Bound, CannotRunError, Executor, Prepared
 from analyzer.replay.executors.schema_values import Reader, kind_of, place_of, value_of
+from analyzer.replay.executors.user_file import load_file
 from analyzer.replay.worker.dtypes import size_bytes
 from analyzer.replay.worker.plan_file import Op
 
@@ -21,15 +23,30 @@ def prepare(op: Op, bound: Sequence[Bound], context: Any) -> Prepared:
     """Find the overload and its arguments."""
     import torch
 
-    for library in context.job.custom_extensions:
-        if library.endswith(".so"):
-            _load(torch, library)
+    loaded = _given_by_user(torch, context.job, op.call.partition("::")[0])
     overload = _overload(torch, op, bound)
+    check_op(overload, loaded)
     schema = overload._schema  # noqa: SLF001  (what torch's own tools read)
     reader = Reader(torch, context.framework.device)
     args, kwargs = _arguments(op, schema, bound, reader, context.framework)
     mutates = bool(schema.is_mutable)
     return Prepared(partial(overload, *args, **kwargs), repeatable=not mutates, mutates=mutates)
+
+
+def _given_by_user(torch: Any, job: Any, namespace: str) -> set[str]:
+    """Load what the user gave; the namespaces of ops that came with it. torch's own need no file of it."""
+    before = _before(torch)
+    for library in job.custom_extensions:
+        if library.endswith(".so"):
+            _load(torch, library)
+    if job.user_ops is not None and namespace not in OWN_NAMESPACES:
+        load_file(job.user_ops)
+    return before.namespaces()
+
+
+@cache
+def _before(torch: Any) -> Loaded:
+    return Loaded(torch._C._dispatch_get_all_op_names)  # noqa: SLF001  (there is no public list)
 
 
 def _load(torch: Any, library: str) -> None:
@@ -41,12 +58,9 @@ def _load(torch: Any, library: str) -> None:
 
 
 def _overload(torch: Any, op: Op, bound: Sequence[Bound]) -> Any:
-    namespace, _, name = op.call.partition("::")
-    packet = getattr(getattr(torch.ops, namespace), name, None)
-    if packet is None:
-        raise CannotRunError(f"this torch has no {op.call}")
+    packet = _packet(torch, op.call)
     if op.overload:
-        overload = getattr(packet, op.overload, None)
+        overload = getattr(packet, op.overload, None) if op.overload in packet.overloads() else None
         if overload is None:
             raise CannotRunError(f"{op.call} has no overload {op.overload}")
         return overload
@@ -57,6 +71,17 @@ def _overload(torch: Any, op: Op, bound: Sequence[Bound]) -> Any:
     raise CannotRunError(
         f"no overload of {op.call} takes {', '.join(one.name for one in bound) or 'nothing'}"
     )
+
+
+def _packet(torch: Any, call: str) -> Any:
+    """The op of a name. ``torch.ops`` has functions beside its namespaces; these are no ops."""
+    namespace, _, name = call.partition("::")
+    space = getattr(torch.ops, namespace, None) if namespace.isidentifier() else None
+    is_space = isinstance(space, torch._ops._OpNamespace)  # noqa: SLF001  (no public name)
+    packet = getattr(space, name, None) if is_space and name.isidentifier() else None
+    if not isinstance(packet, torch._ops.OpOverloadPacket):  # noqa: SLF001
+        raise CannotRunError(f"this torch has no {call}")
+    return packet
 
 
 def _default_first(overload: str) -> tuple[bool, bool, str]:
@@ -99,6 +124,7 @@ def _arguments(
         one = given.get(argument.name)
         if one is not None:
             value = value_of(one, argument, reader)
+            check_word(argument.name, value)
         elif argument.is_out:
             value = _output(op, outs, framework)
         elif argument.has_default_value():

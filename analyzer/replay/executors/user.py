@@ -1,4 +1,6 @@
-"""Functions of the user's: from ``--ops my_ops.py``, or anything that can be imported by a dotted path.
+"""Functions of the user's, from ``--ops my_ops.py``, and functions of FlashInfer that it can dump calls of.
+
+Nothing else is called by a name of a plan, a dump or a log: they may be a stranger's.
 
 A function is called with the arguments of the op by name, and gives a tensor, several, or nothing. The file
 may have a dictionary ``OPS`` from names of the log to functions; a function of the same name serves as well.
@@ -6,18 +8,16 @@ may have a dictionary ``OPS`` from names of the log to functions; a function of 
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from pathlib import Path
-from types import ModuleType
+from functools import partial
 from typing import Any
 
 from analyzer.replay.executors.call import Bound, CannotRunError, Executor, Prepared
+from analyzer.replay.executors.flashinfer_calls import check_values, find_dumped, is_of_flashinfer
 from analyzer.replay.executors.schema_values import Reader
+from analyzer.replay.executors.user_file import find_function
 from analyzer.replay.worker.plan_file import Op
 
 _NO_NAME = re.compile(r"arg\d+")
@@ -29,7 +29,8 @@ def _handles(op: Op) -> bool:
 
 def prepare(op: Op, bound: Sequence[Bound], context: Any) -> Prepared:
     """Find the function. Whether it can be launched again is not known, so it is not."""
-    function = _find(op, context.job.user_ops)
+    own = find_function(context.job.user_ops, op.call, op.name)
+    function = own.call if own is not None else _of_flashinfer(op, context.job.user_ops)
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for one in bound:
@@ -38,51 +39,18 @@ def prepare(op: Op, bound: Sequence[Bound], context: Any) -> Prepared:
             args.append(value)
         else:
             kwargs[one.name] = value
+    if own is None:
+        check_values([*args, *kwargs.values()])
     _check(op, function, args, kwargs)
     return Prepared(partial(function, *args, **kwargs), repeatable=False)
 
 
-def _find(op: Op, user_ops: str | None) -> Callable[..., Any]:
-    if user_ops is not None:
-        module = _load(user_ops)
-        own = getattr(module, "OPS", {})
-        for name in (op.call, op.name):
-            found = own.get(name) or getattr(module, name, None)
-            if callable(found):
-                return found  # type: ignore[no-any-return]
-    found = _imported(op.call) if "." in op.call else None
+def _of_flashinfer(op: Op, user_ops: str | None) -> Callable[..., Any]:
+    found = find_dumped(op.call) if is_of_flashinfer(op.call) else None
     if found is None:
         where = f"{user_ops} has no" if user_ops else "without a file of functions nothing executes"
         raise CannotRunError(f"{where} {op.call}")
     return found
-
-
-@cache
-def _load(file: str) -> ModuleType:
-    """The user's file, executed once."""
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-    if spec is None or spec.loader is None:
-        raise CannotRunError(f"{file} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _imported(path: str) -> Callable[..., Any] | None:
-    """``package.module.function`` or ``package.module.Class.method``; null = there is none."""
-    parts = path.split(".")
-    for end in range(len(parts) - 1, 0, -1):
-        name = ".".join(parts[:end])
-        try:
-            found: Any = importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-                continue  # this part of the path is no module
-            raise
-        for part in parts[end:]:
-            found = getattr(found, part, None)
-        return found if callable(found) else None
-    return None
 
 
 def _read(text: str, framework: Any) -> Any:

@@ -15,6 +15,7 @@ from analyzer.pipeline import Analysis
 from analyzer.replay.plan import PlanArgument, PlanOp, PlanTensor
 from analyzer.replay.planning.captures import SavedTensor
 from analyzer.replay.planning.inductor import Named, find_call
+from analyzer.replay.planning.inside import is_inside
 from analyzer.replay.planning.saved_files import read_saved
 from analyzer.replay.planning.window import LoggedOp
 from analyzer.values.bad_values import is_buffer
@@ -45,7 +46,7 @@ class SavedFiles:
         for path in paths:
             for file in sorted(path.glob("*.pt")) if path.is_dir() else [path]:
                 key = _key(file.name)
-                if key is not None:
+                if key is not None and (file == path or is_inside(path, file)):
                     self._files.setdefault(key, file)
 
     def __bool__(self) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 from analyzer.errors import ReplaySetupError
 from analyzer.pipeline import Analysis
+from analyzer.replay.executors.flashinfer_calls import is_of_flashinfer
 from analyzer.replay.plan import Material, Plan, PlanOp, PlanTensor
 from analyzer.replay.planning.aoti import Launches, saved_files
 from analyzer.replay.planning.captures import (
@@ -81,6 +82,18 @@ def with_user_ops(plan: Plan, names: Collection[str]) -> Plan:
             for op in plan.ops
         ),
     )
+
+
+def without_user_ops(plan: Plan) -> Plan:
+    """The plan where no file of functions was given: what only such a file could execute is told so."""
+    return msgspec.structs.replace(plan, ops=tuple(map(_without_function, plan.ops)))
+
+
+def _without_function(op: PlanOp) -> PlanOp:
+    if op.executor != "user" or op.why_not is not None or is_of_flashinfer(op.call):
+        return op
+    why = f"without a file of functions nothing executes {op.call} (`--ops FILE`)"
+    return msgspec.structs.replace(op, why_not=why)
 
 
 class _Planner:

@@ -12,6 +12,7 @@ import msgspec
 
 from analyzer.ingest.reader import LineReader
 from analyzer.replay.plan import PlanTensor
+from analyzer.replay.planning.inside import is_inside
 
 FOLDER_SUFFIX = ".inputs"
 ENDING = ".safetensors"
@@ -49,7 +50,7 @@ def read_safetensors(path: Path) -> tuple[dict[str, SavedTensor], dict[str, str]
         with path.open("rb") as file:
             (length,) = _U64.unpack(file.read(_U64.size))
             header = json.loads(file.read(length)) if length <= _HEADER_LIMIT else {}
-    except (OSError, ValueError, struct.error):
+    except (OSError, ValueError, RecursionError, struct.error):
         return {}, {}
     if not isinstance(header, dict):
         return {}, {}
@@ -81,8 +82,9 @@ class Captures:
         for folder in folders:
             for path in sorted(folder.glob(f"*{ENDING}")):
                 pid, _, ident = path.name.removesuffix(ENDING).rpartition("-")
-                if ident.isdecimal() and pid.isdecimal():
-                    self._files[int(ident)][int(pid)] = path
+                op, process = read_whole(ident), read_whole(pid)
+                if op is not None and process is not None and is_inside(folder, path):
+                    self._files[op][process] = path
 
     def __bool__(self) -> bool:
         """Whether there are any."""

@@ -12,12 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from analyzer.replay.executors.flashinfer_calls import is_of_flashinfer
 from analyzer.replay.plan import PlanArgument, PlanOp, PlanTensor
+from analyzer.replay.planning.captures import read_whole
+from analyzer.replay.planning.inside import is_inside
 
 CALLS_SHOWN = 200  # the last ones: a fault is in one of the last calls
 _METADATA = "metadata.jsonl"
 _FILES = ("inputs.pt", "inputs.safetensors")
 _METADATA_LIMIT = 16 << 20
+_SIZE_LIMIT = 1 << 62  # what JSON and tensors can hold
 _PLAIN = (bool, int, float, str)
 
 
@@ -26,7 +30,8 @@ class Dumped:
 
     def __init__(self, folders: Iterable[Path]) -> None:
         found = sorted(
-            {one.resolve() for folder in folders for one in _calls(folder)}, key=lambda one: one.name
+            {one.resolve() for folder in folders for one in _calls(folder) if is_inside(folder, one)},
+            key=lambda one: one.name,
         )
         self._folders = found[-CALLS_SHOWN:]
         self.left_out = len(found) - len(self._folders)
@@ -59,7 +64,7 @@ def plan_call(folder: Path, number: int) -> PlanOp:
     details = _mapping(told.get("tensor_details"))
     reader = _Arguments(folder, details)
     arguments = tuple(reader.read(told))
-    why_not = _why_not(told, module, reader, arguments)
+    why_not = _why_not(told, module, name, reader, arguments)
     devices = [one.device for argument in arguments for one in _tensors(argument)]
     return PlanOp(
         number=plan.number,
@@ -74,10 +79,12 @@ def plan_call(folder: Path, number: int) -> PlanOp:
 
 
 def _why_not(
-    told: Mapping[str, Any], module: str, reader: _Arguments, arguments: Iterable[PlanArgument]
+    told: Mapping[str, Any], module: str, name: str, reader: _Arguments, arguments: Iterable[PlanArgument]
 ) -> str | None:
     if not told or not module:
         return f"{_METADATA} of its dump cannot be read"
+    if not is_of_flashinfer(name):
+        return f"{name} is no function of FlashInfer: its dumps name no other; `--ops FILE` can give one"
     if told.get("self_id") is not None:
         return "a method: the state of its object is not in the dump of the call"
     if reader.lost:
@@ -98,7 +105,8 @@ def _last_record(path: Path) -> Mapping[str, Any]:
     for line in reversed(lines):
         try:
             found = json.loads(line)
-        except ValueError:
+            json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is in no name
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
             return found
@@ -109,7 +117,10 @@ class _Arguments:
     """Arguments of one call. ``lost``: name of one that cannot be made again."""
 
     def __init__(self, folder: Path, details: Mapping[str, Any]) -> None:
-        self.file = next((folder / one for one in _FILES if (folder / one).is_file()), None)
+        self.file = next(
+            (path for path in (folder / one for one in _FILES) if path.is_file() and is_inside(folder, path)),
+            None,
+        )
         self.lost: str | None = None
         self._details = details
 
@@ -119,7 +130,8 @@ class _Arguments:
         keys = _mapping(told.get("tensor_info")).get("input_tensor_keys")
         tensors = [str(one) for one in keys] if isinstance(keys, list) else []
         names = dict.fromkeys([*values, *(one for one in tensors if "__" not in one)])
-        places = {key: int(key[4:]) for key in names if key.startswith("arg_") and key[4:].isdecimal()}
+        numbers = {key: read_whole(key[4:]) for key in names if key.startswith("arg_")}
+        places = {key: place for key, place in numbers.items() if place is not None and place >= 0}
         ordered = sorted(places, key=places.__getitem__) + [key for key in names if key.startswith("kwarg_")]
         for key in ordered:
             name = f"arg{places[key]}" if key in places else key.removeprefix("kwarg_")
@@ -144,7 +156,10 @@ class _Arguments:
             shape = tuple(int(one) for one in told["shape"])
             stride = tuple(int(one) for one in told["stride"])
             dtype, device = str(told["dtype"]), str(told.get("device", "cpu"))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
+            self.lost = self.lost or key
+            return None
+        if not all(abs(one) < _SIZE_LIMIT for one in (*shape, *stride)):
             self.lost = self.lost or key
             return None
         return PlanTensor(
@@ -158,6 +173,9 @@ class _Arguments:
         )
 
     def _value(self, name: str, key: str, value: Any) -> PlanArgument:
+        if isinstance(value, int) and abs(value) >= _SIZE_LIMIT:
+            self.lost = self.lost or name
+            return PlanArgument(name=name)
         if value is None or isinstance(value, _PLAIN):
             return PlanArgument(name=name, value=value)
         kind = value.get("type") if isinstance(value, dict) else None

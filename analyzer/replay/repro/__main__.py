@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from analyzer.replay.executors.user_file import find_function
 from analyzer.replay.repro.max_source import write_max_program
 from analyzer.replay.repro.source import Program
 from analyzer.replay.repro.tensors import Leaf
@@ -62,7 +63,8 @@ class _WritingWorker(Worker):
         if isinstance(call, partial) and hasattr(call.func, "_schema"):
             return program.run(call.func, call.args, call.keywords)
         if op.executor == "user" and isinstance(call, partial):
-            return program.run_user(call.func, call.args, call.keywords, self._own_job.user_ops)
+            own = find_function(self._own_job.user_ops, op.call, op.name)
+            return program.run_user(call.func, call.args, call.keywords, own)
         with _recording(program):
             return call()
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from analyzer.replay.repro.literals import docstring
+
 _INLINE = 4096  # elements of an input that are written as numbers
 _PER_LINE = 16
-_PROGRAM = '''"""{header}
-"""
+_PROGRAM = '''{header}
 
 from pathlib import Path
 
@@ -35,11 +37,11 @@ inputs = [{names}]
 input_types = [TensorType(one.dtype, tuple(one.shape), where) for one in inputs]
 with Graph("repro", input_types=input_types, custom_extensions={extensions}) as graph:
     results = ops.custom(
-        name={name!r},
+        name={name!a},
         device=where,
         values=[value.tensor for value in graph.inputs],
         out_types=[{out_types}],
-        parameters={parameters!r},
+        parameters={parameters},
     )
     graph.output(*[one.tensor for one in results])
 model = InferenceSession(devices=[device, CPU()]).load(graph)
@@ -62,29 +64,47 @@ def write_max_program(
         extensions: Packages with its kernel.
     """
     numpy: Any = importlib.import_module("numpy")
-    buffers = [(one.name, each) for one in bound for each in one.tensors()]
-    on_device = any(not each.device.is_host for _, each in buffers)
+    buffers = [each for one in bound for each in one.tensors()]
+    on_device = any(not each.device.is_host for each in buffers)
     stored: dict[str, Any] = {}
-    lines = [_input(numpy, f"{name}_{place}", each, stored) for place, (name, each) in enumerate(buffers)]
+    names = [f"input_{place}" for place in range(len(buffers))]  # those of a plan can be any text
+    lines = [_input(numpy, name, each, stored) for name, each in zip(names, buffers)]  # noqa: B905
     if stored:
         numpy.savez(path.with_suffix(".npz"), **stored)
-    outputs = [f"TensorType(DType.{one.dtype}, {tuple(one.shape)}, where)" for one in op.outputs]
+    outputs = [
+        f"TensorType(getattr(DType, {one.dtype!a}), {tuple(int(size) for size in one.shape)}, where)"
+        for one in op.outputs
+    ]
     parameters = {one.name: one.value for one in bound if not one.is_tensor and one.text is None}
     path.write_text(
         _PROGRAM.format(
-            header=header,
+            header=docstring(header),
             device_class="Accelerator, " if on_device else "",
             device="Accelerator()" if on_device else "CPU()",
             load='stored = np.load(Path(__file__).with_suffix(".npz"))\n' if stored else "",
             inputs="\n".join(lines),
-            names=", ".join(f"{name}_{place}" for place, (name, _) in enumerate(buffers)),
-            extensions=f"[{', '.join(f'Path({one!r})' for one in extensions)}]",
+            names=", ".join(names),
+            extensions=f"[{', '.join(f'Path({one!a})' for one in extensions)}]",
             name=op.call.partition("::")[2],
             out_types=", ".join(outputs),
-            parameters=parameters or None,
+            parameters=_parameters(parameters),
         ),
         encoding="utf-8",
     )
+
+
+def _parameters(parameters: Mapping[str, Any]) -> str:
+    """A dictionary literal; a number that has no word in Python is made of its text."""
+    pairs = [f"{name!a}: {_value(value)}" for name, value in parameters.items()]
+    return f"{{{', '.join(pairs)}}}" if pairs else "None"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    return ascii(value)
 
 
 def _input(numpy: Any, name: str, buffer: Any, stored: dict[str, Any]) -> str:

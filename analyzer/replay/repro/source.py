@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 import random
 import re
 from pathlib import Path
 from typing import Any
 
+from analyzer.replay.executors.call import CannotRunError
+from analyzer.replay.executors.user_file import UserFunction
+from analyzer.replay.repro.literals import docstring, is_name, keywords, plain
 from analyzer.replay.repro.tensors import Leaf, all_functions, functions_for, write_tensor
 
-_NAME = re.compile(r"\W+")
+_NAME = re.compile(r"\W+", re.ASCII)
+# Names that a written program has for other things.
+_TAKEN = (
+    *("torch", "math", "random", "importlib", "Path", "user_ops", "load", "stored", "made", "between"),
+    *("repeated", "print", "float", "getattr", "True", "False", "None"),
+)
 _LOAD = 'stored = torch.load(Path(__file__).with_suffix(".pt"), weights_only=True)\n'
 _LOAD_USER = '''
 def load(file):
@@ -41,7 +50,8 @@ class Program:
         self._leaves: dict[int, Leaf] = {}
         self._kept: list[Any] = []  # what has a name stays, so that no other gets its id
         self._stored: dict[str, Any] = {}
-        self._used: set[str] = {"torch", "math", "random", "made", "between", "repeated", "stored", "load"}
+        self._imports: set[str] = set()
+        self._used: set[str] = set(_TAKEN)
         self._uses_device = False
         self._user_file: str | None = None
         self._functions = _functions(torch)
@@ -54,7 +64,7 @@ class Program:
         source = op.source or {}
         place = [f"made at {source['file']}:{source['line']}"] if source else []
         step = [f"step {op.step}"] if op.step is not None else []
-        self._lines.append(f"\n# {', '.join([op.name, *step, *where, *place])}")
+        self._lines.append(f"\n# {plain(', '.join([op.name, *step, *where, *place]))}")
 
     def takes(self, value: Any, leaf: Leaf) -> None:
         """A tensor that the replay made or got from an earlier op."""
@@ -73,16 +83,26 @@ class Program:
         word = schema.name.rpartition("::")[2].partition(".")[0]
         return self._written(word, f"torch.ops.{func}({', '.join(texts)})", func, args, kwargs)
 
-    def run_user(self, func: Any, args: Any, kwargs: Any, file: str | None) -> Any:
-        """Write the call of a function of the user's, execute it, name its results."""
+    def run_user(self, func: Any, args: Any, kwargs: Any, own: UserFunction | None = None) -> Any:
+        """Write the call of a function of the user's or of FlashInfer, execute it, name its results.
+
+        Args:
+            func: The function.
+            args: Its arguments.
+            kwargs: The same by name.
+            own: Where the user's file has it; null = it is FlashInfer's.
+        """
         texts = [self._text(one, f"arg{place}") for place, one in enumerate(args)]
-        texts += [f"{name}={self._text(one, name)}" for name, one in kwargs.items()]
-        if file is not None:
-            self._user_file = file
-            called = f"user_ops.{func.__name__}"
+        texts += keywords({name: self._text(one, name) for name, one in kwargs.items()})
+        word = getattr(func, "__name__", "function")
+        if own is None:
+            self._imports.add("importlib")
+            called = f"getattr(importlib.import_module({func.__module__!a}), {word!a})"
         else:
-            called = f"__import__({func.__module__!r}, fromlist=['*']).{func.__qualname__}"
-        return self._written(func.__name__, f"{called}({', '.join(texts)})", func, args, kwargs)
+            self._user_file = own.file
+            is_plain = not own.in_table and is_name(own.name)
+            called = f"user_ops.{own.name}" if is_plain else f"user_ops.OPS[{own.name!a}]"
+        return self._written(word, f"{called}({', '.join(texts)})", func, args, kwargs)
 
     def _written(self, word: str, text: str, func: Any, args: Any, kwargs: Any) -> Any:
         name = self._new_name(f"{word.strip('_')}_result")
@@ -107,16 +127,16 @@ class Program:
     def _whole(self) -> str:
         body = "\n".join(self._lines)
         functions = functions_for(body)
-        imports = ["importlib.util"] if self._user_file else []
+        imports = sorted(self._imports | ({"importlib.util"} if self._user_file else set()))
         imports += ["math", "random"] if functions else []
         loading = "from pathlib import Path\n" if self._stored else ""
         head = "".join(f"import {name}\n" for name in imports) + loading
-        user = f"{_LOAD_USER}\n\nuser_ops = load({self._user_file!r})\n" if self._user_file else ""
+        user = f"{_LOAD_USER}\n\nuser_ops = load({self._user_file!a})\n" if self._user_file else ""
         load = f"\n{_LOAD}" if self._stored else ""
         blank = "\n" if head else ""
         spaced = "\n" if functions or user else ""
         return (
-            f'"""{self._header}\n"""\n\n{head}{blank}import torch\n{spaced}{functions}{user}{spaced}{load}'
+            f"{docstring(self._header)}\n\n{head}{blank}import torch\n{spaced}{functions}{user}{spaced}{load}"
             f'{body}\n\nprint("every op ran through: nothing failed")\n'
         )
 
@@ -130,9 +150,11 @@ class Program:
             return f"torch.device({str(value)!r})"
         if isinstance(value, float) and not math.isfinite(value):
             return f'float("{value}")'
-        return (
-            str(value) if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)) else repr(value)
-        )
+        if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+            return str(value)
+        if value is not None and not isinstance(value, (bool, int, float, complex, str)):
+            raise CannotRunError(f"{name} is a {type(value).__name__}, which no program can be written with")
+        return ascii(value)
 
     def _tensor(self, value: Any, name: str) -> str:
         """The name of a tensor; one that has none yet is written first."""
@@ -160,7 +182,8 @@ class Program:
 
     def _new_name(self, wanted: str) -> str:
         base = _NAME.sub("_", wanted).strip("_") or "value"
-        base = f"{base}_" if base in {"self", "input", "from"} else base
+        base = f"{base}_" if base in {"self", "input"} or keyword.iskeyword(base) else base
+        base = f"value_{base}" if base[0].isdecimal() else base
         name, count = base, 1
         while name in self._used:
             count += 1

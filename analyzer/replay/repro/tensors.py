@@ -88,17 +88,18 @@ _NOTES = {
 
 
 def _expressions(value: Any, leaf: Leaf) -> list[str]:
-    dtype, device, shape = str(value.dtype), repr(str(value.device)), tuple(value.shape)
+    dtype, device, shape = str(value.dtype), ascii(str(value.device)), tuple(value.shape)
     found: list[str] = []
     if value.is_floating_point() and not value.is_contiguous():
         return found
     if value.is_floating_point() and leaf.kind == "made":
-        found.append(f"made({shape}, {dtype}, {device}, {leaf.salt!r})")
+        found.append(f"made({shape}, {dtype}, {device}, {leaf.salt!a})")
     ends = [one for one in (leaf.low, leaf.high, leaf.mean) if one is not None]
     if value.is_floating_point() and leaf.kind == "statistics" and ends:
         low = leaf.low if leaf.low is not None else min(ends)
         high = leaf.high if leaf.high is not None else max(ends)
-        found.append(f"between({float(low)!r}, {float(high)!r}, {shape}, {dtype}, {device})")
+        ends_text = f"{_element(float(low))}, {_element(float(high))}"
+        found.append(f"between({ends_text}, {shape}, {dtype}, {device})")
     if value.numel() <= (INLINE_FLOATS if value.is_floating_point() else INLINE) and not value.is_complex():
         elements = [_element(one) for one in value.detach().cpu().flatten().tolist()]
         shaped = f".reshape({shape})" if len(shape) != 1 else ""
@@ -109,7 +110,7 @@ def _expressions(value: Any, leaf: Leaf) -> list[str]:
 def _element(value: Any) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
-    return repr(value)
+    return ascii(value)
 
 
 def _listed(elements: list[str]) -> str:

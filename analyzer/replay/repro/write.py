@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from pathlib import Path
 
+from analyzer.errors import AnalyzerError
 from analyzer.replay.ops.state import Search
 from analyzer.replay.ops.verdict import Failing
 from analyzer.replay.ops.words import FIDELITIES, FIDELITY_WORDS, inputs_told
+from analyzer.replay.repro.literals import plain
+from analyzer.replay.repro.place import place_program
 from analyzer.replay.supervisor import ChildOutcome, run_child
 from analyzer.replay.switches import switches, worker_environment
 from analyzer.schema import Value
@@ -34,19 +38,25 @@ def write_repro(search: Search, failing: Failing, path: Path) -> Repro:
     Args:
         search: What was found; its smallest list is written.
         failing: The op that failed.
-        path: Of the program. Inputs that are too large for it are written beside it.
+        path: Of the program. Inputs that are too large for it are put beside it. Both are made and run in
+            the replay's own folder before anything is put there.
     """
     if failing.op.executor == "max" and not _is_one_custom_op(search, failing):
         told = "no program was written: of MAX, only a custom op that fails alone is written as one"
         return Repro(path=None, verified=False, text=told)
     path = path.absolute()
-    for stale in (path, path.with_suffix(".pt"), path.with_suffix(".npz")):
-        stale.unlink(missing_ok=True)
-    wrote = _write(search, failing, path)
-    if not path.exists():
+    folder = Path(tempfile.mkdtemp(prefix="repro-", dir=search.attempts.folder))
+    made = folder / path.with_suffix(".py").name
+    wrote = _write(search, failing, made)
+    if not made.exists():
         told = f"no program was written: {_ending(wrote)}"
         return Repro(path=None, verified=False, text=told, interrupted=wrote.interrupted)
-    ran = _run(search, [str(path)], "repro-run", with_package=False)
+    ran = _run(search, [str(made)], "repro-run", with_package=False)
+    try:
+        place_program(made, path)
+    except (OSError, AnalyzerError) as error:
+        told = f"the program is {made}; it could not be put where it was asked for: {error}"
+        return Repro(path=made, verified=False, text=told, interrupted=ran.interrupted)
     expected = failing.finding.error or ""
     if fails_alike(ran, wrote, expected):
         return Repro(path=path, verified=True, text=f"{path.name} was run by itself and fails alike")
@@ -118,7 +128,7 @@ def _header(search: Search, failing: Failing) -> str:
         *_inputs(search, failing),
         f"Expected end: {failing.finding.error}",
     ]
-    return "\n".join(line.replace('"""', "'''").replace("\\", "/") for line in lines)
+    return "\n".join(map(plain, lines))
 
 
 def _inputs(search: Search, failing: Failing) -> list[str]:

@@ -6,10 +6,12 @@ Integers are never random: an index that the log does not show to be bad must no
 from __future__ import annotations
 
 import math
+import os
 import random
 from pathlib import Path
 from typing import Any
 
+from analyzer.replay.executors.call import CannotRunError
 from analyzer.replay.worker.dtypes import (
     INTEGERS,
     decode_integers,
@@ -40,10 +42,24 @@ def build_values(tensor: Tensor, *, valid: bool, salt: str, folder: Path) -> byt
     """
     count = math.prod(tensor.shape)
     size = size_bytes(tensor.dtype) * count
+    check_size(tensor, size)
     data = _by_ladder(tensor, count, salt, folder)
     if len(data) != size:
         raise ValueError(f"recorded values have {len(data)} bytes, the shape {tensor.shape} needs {size}")
     return _made_valid(tensor, data) if valid else data
+
+
+def check_size(tensor: Tensor, size: int) -> None:
+    """Refuse a tensor that this machine cannot hold: its shape may be anything.
+
+    Raises:
+        CannotRunError: It takes more than half of the memory, as it is or as its strides lay it out.
+    """
+    steps = zip(tensor.shape, tensor.stride or ())  # noqa: B905  (Python 3.9)
+    laid_out = size_bytes(tensor.dtype) * (1 + sum((length - 1) * step for length, step in steps))
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if min((*tensor.shape, 0)) < 0 or max(size, laid_out) > machine // 2:
+        raise CannotRunError(f"a tensor of shape {tensor.shape} does not fit into the memory of this machine")
 
 
 def _by_ladder(tensor: Tensor, count: int, salt: str, folder: Path) -> bytes:

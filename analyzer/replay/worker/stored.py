@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ def read_stored(path: Path, key: str | None, dtype: str) -> bytes:
         ValueError: It is no such file, or the tensor in it is of another type.
         KeyError: No tensor of that name is in it.
     """
+    if not path.is_file():
+        raise ValueError(f"{path}: no file")
     found, data = _safetensors(path, key) if path.suffix == ".safetensors" else _saved(path, key)
     if found != dtype:
         raise ValueError(f"{path}: the plan says {dtype}, the file holds {found}")
@@ -54,10 +57,12 @@ def _safetensors(path: Path, key: str | None) -> tuple[str, bytes]:
         if len(start) < _U64.size:
             raise ValueError(f"{path}: too short for a safetensors file")
         (length,) = _U64.unpack(start)
-        header = json.loads(file.read(length))
+        header = json.loads(file.read(min(length, path.stat().st_size)))
         header.pop("__metadata__", None)
         entry = header[_only(header, key, path)]
         first, last = entry["data_offsets"]
+        if not 0 <= first <= last <= path.stat().st_size:
+            raise ValueError(f"{path}: its places are not in it")
         file.seek(_U64.size + length + first)
         data = file.read(last - first)
     if len(data) != last - first:
@@ -76,6 +81,7 @@ def _only(entries: Any, key: str | None, path: Path) -> Any:
 def _saved(path: Path, key: str | None) -> tuple[str, bytes]:
     import torch
 
+    _check_archive(path)
     value = torch.load(path, map_location="cpu", weights_only=True)
     if isinstance(value, (dict, list, tuple)):
         place: Any = _only(value, key, path) if isinstance(value, dict) else int(key or 0)
@@ -85,3 +91,21 @@ def _saved(path: Path, key: str | None) -> tuple[str, bytes]:
     whole = value.detach().contiguous()
     size = whole.numel() * whole.element_size()
     return str(whole.dtype).replace("torch.", ""), ctypes.string_at(whole.data_ptr(), size) if size else b""
+
+
+def _check_archive(path: Path) -> None:
+    """``torch.save`` packs nothing: a packed part, or parts that share bytes, would swell without an end.
+
+    Raises:
+        ValueError: It is no file of ``torch.save``.
+    """
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path}: torch.save did not write it")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path}: {error}") from error
+    whole = sum(one.file_size for one in parts)
+    if any(one.compress_type != zipfile.ZIP_STORED for one in parts) or whole > path.stat().st_size:
+        raise ValueError(f"{path}: torch.save did not write it: it would become {whole} bytes")

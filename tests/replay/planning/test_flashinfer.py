@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analyzer.replay.plan import Plan
+from analyzer.replay.plan import Plan, read_plan, write_plan
 from analyzer.replay.planning.flashinfer import CALLS_SHOWN
 from tests.replay.planning.recorded import LOG, argument, plan_of, tensor
 
@@ -120,3 +120,39 @@ def test_a_damaged_record_makes_no_plan_fail(tmp_path: Path, text: str) -> None:
     (folder / "metadata.jsonl").write_text(text, encoding="utf-8")
     op = calls(tmp_path).ops[-1]
     assert op.arguments == ()
+
+
+def test_a_link_out_of_the_dump_is_not_followed(tmp_path: Path) -> None:
+    """A dump may be a stranger's: it is read, and nothing beside it."""
+    outside = dump(tmp_path / "other", 1)
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "linked").symlink_to(outside, target_is_directory=True)
+    (given / "loop").symlink_to(given / "loop")
+    assert len(calls(given).ops) == 1
+    inside = dump(given, 2)
+    (inside / "inputs.pt").unlink()
+    (inside / "inputs.pt").symlink_to(outside / "inputs.pt")
+    assert "not in the dump" in (calls(given).ops[-1].why_not or "")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '"input_metadata": {"arg_0": 1e999}',
+        f'"input_metadata": {{"arg_0": {"9" * 300}}}',
+        f'"input_metadata": {{"arg_{"9" * 5000}": 1}}',
+        (
+            '"tensor_info": {"input_tensor_keys": ["arg_0"]}, "tensor_details": {"arg_0": '
+            '{"shape": [1e999], "stride": [1], "dtype": "x"}}'
+        ),
+        '"input_metadata": {"arg_0": "\\ud800"}',
+        f'"input_metadata": {"[" * 100_000}',
+    ],
+)
+def test_values_that_nothing_can_hold_make_no_plan_fail(tmp_path: Path, more: str) -> None:
+    folder = dump(tmp_path, 1)
+    text = f'{{"module": "flashinfer.norm", "function_name": "f", {more}}}\n'
+    (folder / "metadata.jsonl").write_text(text, encoding="utf-8")
+    write_plan(calls(tmp_path), tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json").ops

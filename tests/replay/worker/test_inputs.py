@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +188,17 @@ def test_negative_floats_keep_their_sign_in_eight_bits() -> None:
     torch = pytest.importorskip("torch")
     made = torch.frombuffer(bytearray(encode("float8_e4m3fn", [-1.5, -0.25])), dtype=torch.float8_e4m3fn)
     assert made.float().tolist() == [-1.5, -0.25]
+
+
+def test_a_packed_archive_is_not_unpacked(tmp_path: Path) -> None:
+    """``torch.save`` packs nothing: what is packed may be a thousand times as large as it looks."""
+    from analyzer.replay.worker.stored import read_stored
+
+    path = tmp_path / "inputs.pt"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("inputs/data.pkl", bytes(1 << 22))
+    with pytest.raises(ValueError, match=r"torch\.save did not write it: it would become 4194304 bytes"):
+        read_stored(path, None, "float32")
+    path.write_bytes(b"\x80\x04K\x01.")
+    with pytest.raises(ValueError, match=r"torch\.save did not write it"):
+        read_stored(path, None, "float32")
