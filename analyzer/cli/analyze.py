@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from analyzer.cli.interrupt import EXIT_INTERRUPTED
 from analyzer.cli.output import columns, progress, size_of, use_color, write_stdout
 from analyzer.cli.replay_options import (
     CustomExtensions,
@@ -31,7 +32,6 @@ from analyzer.report.request import ReportKind
 from analyzer.schema import Result
 
 EXIT_FOUND = 1  # --check: a root fault was found
-EXIT_INTERRUPTED = 130  # Ctrl-C during a replay: what was found so far is printed
 
 
 class Format(StrEnum):

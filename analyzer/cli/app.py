@@ -8,7 +8,8 @@ import traceback
 import typer
 
 from analyzer import __version__
-from analyzer.cli.analyze import EXIT_INTERRUPTED, analyze_command
+from analyzer.cli.analyze import analyze_command
+from analyzer.cli.interrupt import EXIT_INTERRUPTED, MESSAGE, is_interrupt, leave_at_once
 from analyzer.cli.output import write_stdout
 from analyzer.cli.record import record_command
 from analyzer.errors import AnalyzerError
@@ -78,8 +79,11 @@ def main() -> None:
     except AnalyzerError as error:
         typer.echo(f"trace-analyze: {error}", err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("trace-analyze: interrupted", err=True)
+    except (KeyboardInterrupt, SystemExit) as error:
+        if not is_interrupt(error):  # Typer makes an exit of it
+            raise
+        leave_at_once()
+        typer.echo(MESSAGE, err=True)
         sys.exit(EXIT_INTERRUPTED)
     except Exception:  # noqa: BLE001 (the last border: a crash must not look like --check)
         traceback.print_exc()

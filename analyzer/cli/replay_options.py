@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -59,15 +60,18 @@ def is_plan(path: Path) -> bool:
     return True
 
 
+# realpath() and not resolve(): that one raises where links are a loop and where a path is too long.
+
+
 def spare_inputs(given: Iterable[str | Path], written: Iterable[Path | None]) -> None:
     """Refuse to write where something is read: the log of a crash is there once.
 
     Raises:
         UsageError: An output is one of the inputs.
     """
-    read = {Path(one).resolve() for one in given if str(one) != "-"}
+    read = {os.path.realpath(one) for one in given if str(one) != "-"}
     for path in written:
-        if path is not None and path.resolve() in read:
+        if path is not None and os.path.realpath(path) in read:
             raise UsageError(f"{path}: is read by this call; write to another file")
 
 
@@ -77,13 +81,13 @@ def each_once(written: Iterable[Path | None]) -> None:
     Raises:
         UsageError: A path is given twice.
     """
-    seen = set[Path]()
+    seen = set[str]()
     for path in written:
         if path is None:
             continue
-        if path.resolve() in seen:
+        if os.path.realpath(path) in seen:
             raise UsageError(f"{path}: is given for two outputs; write each to a file of its own")
-        seen.add(path.resolve())
+        seen.add(os.path.realpath(path))
 
 
 class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):

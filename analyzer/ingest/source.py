@@ -13,6 +13,7 @@ import contextlib
 import gzip
 import io
 import lzma
+import os
 import stat
 import sys
 import tempfile
@@ -81,7 +82,7 @@ def open_sources(names: list[str], formats: Sequence[BinaryFormat] = ()) -> Iter
 def _open(index: int, name: str, spool: Path, formats: Sequence[BinaryFormat]) -> Source:
     if name == STDIN:
         return _spooled(index, "<stdin>", sys.stdin.buffer, spool, size=None)
-    path = Path(name)
+    path, name = Path(name), _shown(name)
     try:
         info = path.stat()
         if stat.S_ISDIR(info.st_mode):
@@ -107,12 +108,28 @@ def _open(index: int, name: str, spool: Path, formats: Sequence[BinaryFormat]) -
     return Source(
         index=index,
         name=name,
-        path=path,
+        path=_scannable(path, index, spool),
         size_bytes=info.st_size,
         plain_bytes=info.st_size,
         compression=None,
         sample=sample,
     )
+
+
+def _scannable(path: Path, index: int, spool: Path) -> Path:
+    """A path that Polars takes: it wants UTF-8, so another name is reached through a link."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        link = spool / f"{index}.link.log"
+        link.symlink_to(path.absolute())
+        return link
+    return path
+
+
+def _shown(name: str) -> str:
+    r"""A file name as text that can be written anywhere: bytes that are no UTF-8 as ``\xff``."""
+    return os.fsencode(name).decode("utf-8", errors="backslashreplace")
 
 
 def _rendered(index: int, path: Path, spool: Path, kind: BinaryFormat) -> Source:
@@ -122,7 +139,7 @@ def _rendered(index: int, path: Path, spool: Path, kind: BinaryFormat) -> Source
     target.write_bytes(data)
     return Source(
         index=index,
-        name=str(path),
+        name=_shown(str(path)),
         path=target,
         size_bytes=path.stat().st_size,
         plain_bytes=len(data),

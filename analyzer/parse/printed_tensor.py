@@ -75,7 +75,10 @@ def read_tensor(name: str, line: int, body: Sequence[str]) -> PrintedTensor:
         elif not labels:
             values.append(text.rstrip())
     fields = {key: value for key, value in labels.items() if value is not None}
-    numbers, dtype = _read_values(values, fields.get("elements"))
+    try:
+        numbers, dtype = _read_values(values, fields.get("elements"))
+    except GrammarError:  # more digits than any value has: another writer broke into it
+        numbers, dtype = None, None
     fields.setdefault("dtype", dtype)
     return PrintedTensor(name=name, line=line, values=numbers, **fields)
 

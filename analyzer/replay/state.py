@@ -72,7 +72,7 @@ def save_last(
     )  # fmt: skip
     try:
         _write(_file(cwd), msgspec.json.encode(last))
-    except OSError:
+    except (OSError, UnicodeEncodeError):  # JSON holds no file name that is not UTF-8
         return False
     return True
 
