@@ -80,7 +80,11 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     report_format: Annotated[ReportKind | None, typer.Option(help="Kind of the reports.")] = None,
     report_limit: Annotated[int | None, typer.Option(min=1, help="Largest report in bytes.")] = None,
     redact: Annotated[
-        bool, typer.Option("--redact", help="Replace names, hosts, paths and request texts in reports.")
+        bool,
+        typer.Option(
+            "--redact",
+            help="Replace names, hosts, paths, texts and keys in all output.",
+        ),
     ] = False,
     replay: Annotated[
         bool,
@@ -135,14 +139,10 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     spare_inputs(read, [save_plan])
     each_once([*wanted.paths, timeline_csv, timeline_parquet, repro, save_plan])
     again.spare_files()
-    if redact and not wanted.paths and not quiet:
-        typer.echo(
-            "trace-analyze: --redact is for the files of --report: what is printed is not redacted", err=True
-        )
     if not logs:
         if timeline or wanted.any():
             raise UsageError("give the log for --timeline and files: they are made of its lines")
-        result = _replay_of_last(again, replay=replay)
+        result = _redacted(_replay_of_last(again, replay=replay), redact=redact)
         write_stdout(_text(result, output, top, width))
         return _exit(result, check=check, strict=strict)
     with progress(size_of(logs), quiet=quiet) as tell:
@@ -156,10 +156,13 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         )
         with open_analysis(logs, options) as opened:
             analysis = _after(opened, logs, again, replay=replay)
-            result = analysis.result
+            result = _shown(analysis, redact=redact)
             if analysis.joined is not None and not analysis.joined.matches and not quiet:
                 typer.echo(f"trace-analyze: {analysis.joined.text}", err=True)
-            text = _timeline_text(analysis, width) if timeline else _text(result, output, top, width)
+            if timeline:
+                text = _timeline_text(analysis, result, width, redact=redact)
+            else:
+                text = _text(result, output, top, width)
             _write_files(analysis, wanted)
     write_stdout(text)
     return _exit(result, check=check, strict=strict)
@@ -208,15 +211,34 @@ def _text(result: Result, output: Format, top: int, width: int | None) -> bytes:
     return shown.encode("utf-8", errors="replace")
 
 
-def _timeline_text(analysis: Analysis, width: int | None) -> bytes:
+def _redacted(result: Result, *, redact: bool) -> Result:
+    """A result without its inputs, as it is printed."""
+    if not redact:
+        return result
+    from analyzer.report.redact import redacted
+    from analyzer.report.request import ReportContext
+
+    return redacted(result, ReportContext(redact=True))[0]
+
+
+def _shown(analysis: Analysis, *, redact: bool) -> Result:
+    """The result as it is printed."""
+    if not redact:
+        return analysis.result
+    from analyzer.cli.reports import shown_result
+
+    return shown_result(analysis)
+
+
+def _timeline_text(analysis: Analysis, result: Result, width: int | None, *, redact: bool) -> bytes:
+    from analyzer.cli.reports import timeline_ops
     from analyzer.report.timeline_table import render_timeline
     from analyzer.timeline.clock import doubts
     from analyzer.timeline.timing import op_totals, step_times
 
-    ops = analysis.timeline.ops
+    ops = timeline_ops(analysis, redact=redact)
     if ops.is_empty():
         raise UsageError("--timeline: the inputs hold no op records")
-    result = analysis.result
     shown = render_timeline(
         op_totals(ops),
         step_times(ops),
@@ -240,7 +262,7 @@ def _write_files(analysis: Analysis, wanted: Reports) -> None:
     if wanted.timeline_csv or wanted.timeline_parquet:
         from analyzer.cli.reports import write_timeline
 
-        write_timeline(analysis, wanted.timeline_csv, wanted.timeline_parquet)
+        write_timeline(analysis, wanted.timeline_csv, wanted.timeline_parquet, redact=wanted.redact)
 
 
 def _exit(result: Result, *, check: bool, strict: bool) -> None:

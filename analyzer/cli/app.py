@@ -10,6 +10,7 @@ import typer
 from analyzer import __version__
 from analyzer.cli.analyze import analyze_command
 from analyzer.cli.interrupt import EXIT_INTERRUPTED, MESSAGE, is_interrupt, leave_at_once
+from analyzer.cli.messages import make_messages_harmless, message
 from analyzer.cli.output import write_stdout
 from analyzer.cli.record import record_command
 from analyzer.errors import AnalyzerError
@@ -72,12 +73,13 @@ def chosen_app(own: list[str]) -> tuple[typer.Typer, list[str]]:
 
 def main() -> None:
     """Entry point: errors become a message and their exit code."""
+    make_messages_harmless()
     own, program = split_arguments(sys.argv[1:])
     try:
         command, arguments = chosen_app(own)
         command(arguments, obj=program)
     except AnalyzerError as error:
-        typer.echo(f"trace-analyze: {error}", err=True)
+        typer.echo(message(error), err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, SystemExit) as error:
         if not is_interrupt(error):  # Typer makes an exit of it

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import typer
 
+from analyzer.cli.messages import terminal
 from analyzer.cli.op_replay import plan_for, reopened, run_plan
 from analyzer.cli.replay_options import ReplayWanted
 from analyzer.pipeline import Analysis, Options
@@ -115,6 +116,6 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[str], None] | None]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     shown = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*shown, console=Console(file=terminal()), transient=True) as bar:
         task = bar.add_task("replay")
         yield lambda stage: bar.update(task, description=stage)

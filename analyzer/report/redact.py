@@ -54,6 +54,8 @@ NEVER_TEXT = frozenset(
 
 _PLACEHOLDER = re.compile(r"(?:host|user|ip|email|mac|pod|folder|model|request-text|gpu-uuid)-\d+")
 
+_POD_PROCESS = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
+
 
 class Redactor:
     """Learns names from texts, then replaces them in texts.
@@ -166,15 +168,28 @@ def _is_address(value: str) -> bool:
     return not (address.is_loopback or address.is_unspecified)
 
 
+def redactor_of(result: Result, context: ReportContext) -> Redactor:
+    """Knows the names of a result and of its raw lines, if the context asks for names."""
+    redactor = Redactor(names=context.redact)
+    if context.redact:
+        tree = msgspec.to_builtins(result)
+        lines = [context.excerpt(source, first, last) for source, first, last in excerpts_wanted(result)]
+        raw = dict.fromkeys(line for some in lines for line in some)
+        for text in (*_pods(result), *dict.fromkeys(_texts(tree)), *raw):
+            redactor.learn(text)
+    return redactor
+
+
+def _pods(result: Result) -> Iterator[str]:
+    """Processes that are told apart by pod and container, as texts that show it."""
+    return (f"pod/{one.key}" for one in result.processes if _POD_PROCESS.fullmatch(one.key))
+
+
 def redacted(result: Result, context: ReportContext) -> tuple[Result, ReportContext]:
     """Result and raw lines without secrets, and without names where the context asks for it."""
-    redactor = Redactor(names=context.redact)
+    redactor = redactor_of(result, context)
     tree = msgspec.to_builtins(result)
     texts = dict.fromkeys(_texts(tree))  # each once: op names and frames come again and again
-    if context.redact:
-        lines = [context.excerpt(source, first, last) for source, first, last in excerpts_wanted(result)]
-        for text in (*texts, *dict.fromkeys(line for some in lines for line in some)):
-            redactor.learn(text)
 
     def excerpt(source: int, first: int, last: int) -> Sequence[str]:
         return redactor.clean_lines(context.excerpt(source, first, last))

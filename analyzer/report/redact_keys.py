@@ -1,16 +1,16 @@
 """Values of secret keys: ``password=...``, ``--api-key ...``, ``"client_secret": "..."``, ``Cookie: ...``.
 
-A key is told by the end of its name, so that ``password_file`` and ``token_count`` are none. Its value is read
-in the form that it is written in, whatever carries it: assignment, header, JSON (also inside of JSON), YAML,
-a command line, a list of words, XML. Keys and forms are apart: a new key holds in all forms, a new form for
-all keys. Reading is linear: a key is found by one pattern, its value by one look from there on.
+A key is told by the end of its name, so that ``password_file`` and ``token_count`` are none. Its value is
+read in the form that it is written in, whatever carries it: assignment, header, JSON (also inside of JSON),
+YAML, a command line, a list of words, XML. Keys and forms are apart: a new key holds in all forms, a new form
+for all keys. Reading is linear: a key is found by one pattern, its value by one look from there on.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 # Secret whatever the value looks like; the word may be the end of a longer one (PGPASSWORD).
 _ANYWHERE = (
@@ -19,12 +19,15 @@ _ANYWHERE = (
     r"secret[_-]?(?:access[_-]?)?(?:key|token|value)s?",
     r"api[_-]?keys?",
 )
+_OF_KEYS = "access|private|auth|account|encryption|signing|master|license|subscription|webhook|ssh|hmac|jwt"
+_OF_TOKENS = (
+    "access|auth|refresh|session|security|bearer|oauth2?|api|login|csrf|xsrf|bot|deploy|personal|registration|"
+    "bootstrap|hf|hub|github|gh|gitlab|ngc|wandb|slack|npm|pypi|vault|sas|id"
+)
 # The same for a word, or words joined by _ and -.
 _WORDS = (
-    r"(?:access|private|auth|account|encryption|signing|master|license|subscription|webhook|ssh|hmac|jwt)"
-    r"[_-]?keys?",
-    r"(?:access|auth|refresh|session|security|bearer|oauth2?|api|login|csrf|xsrf|bot|deploy|personal"
-    r"|registration|bootstrap|hf|hub|github|gh|gitlab|ngc|wandb|slack|npm|pypi|vault|sas|id)[_-]?tokens?",
+    rf"(?:{_OF_KEYS})[_-]?keys?",
+    rf"(?:{_OF_TOKENS})[_-]?tokens?",
     r"(?:db|user|smtp|mysql|pg|redis|admin|http|proxy|login|ldap|ftp|mongo|rabbitmq)[_-]?(?:pass|pwd)",
     r"credentials?",
     r"passcode",
@@ -33,10 +36,11 @@ _WORDS = (
 _WEAK = (r"token", r"auth")
 _REST_OF_LINE = (r"(?:set-)?cookies?",)
 _WITH_SCHEME = (r"(?:proxy-)?authorization",)
-_KINDS = ("strong", "word", "weak", "rest", "scheme")
 Kind = Literal["strong", "word", "weak", "rest", "scheme"]
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 
-_START = r"(?:(?<![A-Za-z0-9])|(?-i:(?<=[a-z0-9])(?=[A-Z])))"  # also accessToken in userAccessToken
+# Of a word; also accessToken in userAccessToken, and behind a colour of a terminal.
+_START = r"(?:(?<![A-Za-z0-9])|(?-i:(?<=[a-z0-9])(?=[A-Z]))|(?<=[0-9\[;]m))"
 _KEY = "|".join((
     rf"(?P<strong>{'|'.join(_ANYWHERE)})",
     *(
@@ -51,9 +55,9 @@ _BLANK = r"[ \t]"
 # What stands between a key and its value.
 _JOINS = "|".join((
     rf"(?P<assign>(?:{_QUOTE})?{_BLANK}{{0,3}}(?:=>|:=|[=:]){_BLANK}{{0,8}})",
-    rf"(?P<listed>{_QUOTE}{_BLANK}{{0,3}},{_BLANK}{{0,3}})",  # ["--api-key", "x"], (b'cookie', b'x')
     # name: DB_PASSWORD, value: x; [RECORD] SET name=HF_TOKEN value=x
     rf"(?P<entry>(?:{_QUOTE})?,?\s{{1,40}}(?:{_QUOTE})?value(?:{_QUOTE})?{_BLANK}{{0,3}}[=:]{_BLANK}{{0,3}})",
+    rf"(?P<listed>{_QUOTE}{_BLANK}{{0,3}},{_BLANK}{{0,3}})",  # ["--api-key", "x"], (b'cookie', b'x')
     rf"(?P<option>{_BLANK}{{1,3}})",  # --password x
     r"(?P<xml>>)",
 ))  # fmt: skip
@@ -79,16 +83,20 @@ _BARE = re.compile(
 )
 _SCHEME = re.compile(r"(?:basic|bearer|token|negotiate|apikey|aws4-hmac-sha256)[ \t]+", re.IGNORECASE)
 _SECRET_LOOK = re.compile(r"(?=[\w+/.~=-]{0,99}\d)(?=[\w+/.~=-]{0,99}[A-Za-z])(?!0x)[\w+/.~=-]{12,}")
-# What gives nothing away: absent values, types, words of a message; other redactions, references, source code.
-_NOTHING = frozenset(
-    """
-    none null nil true false yes no not is was are has have in of for and or the a an to from with must may can
-    cannot should require required missing invalid empty unset undefined incorrect wrong expired rejected denied
-    failed failure error unknown optional enabled disabled default str string byte bytes int integer bool object
-    any type list dict secretstr field input output valid accepted provided given found set authentication
-    protected permission
-    """.split()
-)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What gives nothing away: absent values, types, words of a message; other redactions, references, code.
+_NOTHING = _words("""
+    none null nil true false yes no not is was are has have in of for and or the a an to from with must may
+    can cannot should require required missing invalid empty unset undefined incorrect wrong expired rejected
+    denied failed failure error unknown optional enabled disabled default str string byte bytes int integer
+    bool object any type list dict secretstr field input output valid accepted provided given found set
+    authentication protected permission
+""")
 _REFERENCE = re.compile(
     r"\[?redacted|request-text-\d|\*+|<|\$[A-Z_{(]|%[({]|[{(\[]"
     r"|(?:self|cls|args|opts|options|config|cfg|settings|kwargs|os|env|environ)[.\[]|get\w{0,20}\(|0x[0-9a-f]"
@@ -123,14 +131,17 @@ def key_values(text: str) -> Iterator[Span]:
 
 
 def _value(text: str, found: re.Match[str]) -> Span | None:
-    kind: Kind = next(one for one in _KINDS if found[one] is not None)  # type: ignore[assignment,misc]
+    kind: Kind = next(one for one in _KINDS if found[one] is not None)
     option = _is_option(text, found.start())
     if not _joined(text, found, option=option):
         return None
     if kind == "weak" and _NO_SECRET_BEFORE.search(text, max(0, found.start() - 12), found.start()):
         return None
-    span = _read(text, found.end(), kind, in_tag=found["xml"] is not None)
-    if span is None or not _is_secret(text, found, span, kind="word" if option else kind):
+    form: Kind = "strong" if option else kind  # an option of that name is for a key
+    span = _read(text, found.end(), form, in_tag=found["xml"] is not None)
+    if span is None or not _is_secret(
+        text[found.start() : found.end(kind)], text[span.first : span.end], form
+    ):
         return None
     return span
 
@@ -159,6 +170,8 @@ def _read(text: str, at: int, kind: Kind, *, in_tag: bool) -> Span | None:
         return _quoted(text, opened.end(), opened["quote"])
     if text.startswith("[", at) and kind in {"strong", "word"}:
         return _span(_IN_LIST.match(text, at + 1))
+    if kind == "weak" and _SECRET_LOOK.match(text, at) is None:
+        return None
     if kind == "rest":
         return _span(_LINE.match(text, at))
     if kind == "scheme" and (scheme := _SCHEME.match(text, at)) is not None:
@@ -183,9 +196,8 @@ def _span(found: re.Match[str] | None) -> Span | None:
     return None if found is None else Span(found.start(), found.end())
 
 
-def _is_secret(text: str, found: re.Match[str], span: Span, kind: Kind) -> bool:
-    value = text[span.first : span.end].strip()
-    key = text[found.start() : found.end(kind)].lower() if found[kind] is not None else ""
+def _is_secret(key: str, value: str, kind: Kind) -> bool:
+    key, value = key.lower(), value.strip()
     word = value.rstrip(".,;:!?)]}").lower()
     if len(value) < _SHORTEST or word in _NOTHING or word == key or _REFERENCE.match(value):
         return False

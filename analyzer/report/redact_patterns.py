@@ -1,4 +1,6 @@
-"""What people, hosts, pods and requests look like in logs (secrets: ``redact_secrets``). Group ``x`` is what goes; else the whole match.
+"""What people, hosts, pods and requests look like in logs (secrets: ``redact_secrets``).
+
+Group ``x`` is what goes; else the whole match.
 
 A small table instead of a library: the ones that exist are no longer kept (detect-secrets, scrubadub) or
 bring a language model (Presidio). No pattern may backtrack far: logs have long lines.
@@ -51,9 +53,11 @@ _OF_JOB = rf"(?=[{_SAFE}]{{0,4}}\d)(?=\d{{0,4}}[a-z])[{_SAFE}]{{5}}"  # "-small"
 _POD = r"[a-z0-9](?=[a-z0-9.]{0,200}-)[a-z0-9.-]{1,250}[a-z0-9]"
 _OF_KIND = r"(?:pods?|po|statefulsets?|sts|deploy(?:ments?)?|replicasets?|rs|daemonsets?|ds|jobs?)"
 _WITH_VALUE = r"(?:-n|--namespace|-c|--container|-l|--selector|-o|--output|--tail|--since|--context)"
+_ASKS = rf"(?:logs|exec|attach|port-forward|debug|cp|[a-z]{{3,9}}[ \t]{_OF_KIND})"
+_OPTIONS = rf"(?:[ \t]{{1,3}}(?:{_WITH_VALUE}[ =][^\s=]+|--?[\w-]+(?:=\S+)?))*+"  # *+: no way back
+_NAMED = r"(?:[\w.]{1,40}/)?"  # pod/name, namespace/name
 POD_PLACES = (
-    rf"\b(?:kubectl|oc)\b[^\n|;&#]{{0,160}}?[ \t](?:logs|exec|attach|port-forward|debug|cp|[a-z]{{3,9}}[ \t]{_OF_KIND})"
-    rf"(?:[ \t]{{1,3}}(?:{_WITH_VALUE}[ =][^\s=]+|--?[\w-]+(?:=\S+)?))*+[ \t]{{1,3}}(?:[\w.]{{1,40}}/)?(?P<x>{_POD})",
+    rf"\b(?:kubectl|oc)\b[^\n|;&#]{{0,160}}?[ \t]{_ASKS}{_OPTIONS}[ \t]{{1,3}}{_NAMED}(?P<x>{_POD})",
     rf"\b(?i:pods?)[ \t]\\{{0,2}}[\"'](?:[a-z0-9-]{{1,63}}/)?(?P<x>{_POD})(?=\\{{0,2}}[\"'])",
     r"\b(?i:pods?)[ \t](?:[a-z0-9-]{1,63}/)?(?P<x>[a-z0-9][a-z0-9-]{0,200}-\d{1,5})(?![\w.-]*\w)",
     rf"\b(?i:pod){_IS}[a-z0-9-]{{1,63}}/(?P<x>{_POD})",

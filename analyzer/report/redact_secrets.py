@@ -11,6 +11,9 @@ _MIXED = r"(?=[\w+/.~=-]{0,99}\d)(?=[\w+/.~=-]{0,99}[A-Za-z])[\w+/.~=-]{12,}"  #
 _BLOCK = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)"
 _HOST = r"(?:[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}|[\w-]{1,63}:\d{2,5}(?!\d)|localhost\b)"
 _URL_KEYS = r"[a-z-]{0,30}(?:token|key|sig|signature|credential|secret|auth|jwt)"
+_WORD_OR_QUOTED = (
+    r"'[^'\n]{1,2000}'?|\"[^\"\n]{1,2000}\"?|[^\s\"'-]{1,200}=\S{1,2000}"  # -b reads a file without a =
+)
 # Their form shows them. Group ``x`` is what goes; else the whole match.
 _FORMS = tuple(
     (name, re.compile(pattern))
@@ -40,12 +43,11 @@ _FORMS = tuple(
         ("password", r"(?i)\blogin\s{1,5}\S{1,64}\s{1,5}password\s{1,5}(?P<x>\S{1,200})"),  # .netrc
         (
             "cookie",
-            r"\bcurl\b[^\n]{0,300}?[ \"'](?:-b|--cookie)[ =]{0,3}(?P<x>'[^'\n]{1,2000}'?|\"[^\"\n]{1,2000}\"?"
-            r"|[^\s\"'-]{1,200}=\S{1,2000})",
+            rf"\bcurl\b[^\n]{{0,300}}?[ \"'](?:-b|--cookie)[ =]{{0,3}}(?P<x>{_WORD_OR_QUOTED})",
         ),
     )
 )
-# ``-u user:password`` of curl and others. A user and a group by number (docker), a path and a module are none.
+# ``-u user:password`` of curl and others. A user and a group by number (docker) and a path are none.
 _USER = re.compile(
     r"(?<![^\s\"'=])(?:-[a-zA-Z]{0,4}[uU]|--(?:proxy-)?user)(?:[ \t=]{1,3}|[\"'], ?)?(?P<quote>[\"']?)"
     r"(?!\d{1,10}:\d{1,10}(?![^\s\"'])|[A-Za-z]:[\\/]|\w{1,20}://)[\w.@+\\%-]{1,80}:"
