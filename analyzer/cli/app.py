@@ -9,6 +9,7 @@ import typer
 
 from analyzer import __version__
 from analyzer.cli.analyze import analyze_command
+from analyzer.cli.endings import end_in_order
 from analyzer.cli.interrupt import EXIT_INTERRUPTED, MESSAGE, is_interrupt, leave_at_once
 from analyzer.cli.messages import make_messages_harmless, message
 from analyzer.cli.output import write_stdout
@@ -84,6 +85,7 @@ def main() -> None:
     except (KeyboardInterrupt, SystemExit) as error:
         if not is_interrupt(error):  # Typer makes an exit of it
             raise
+        end_in_order()
         leave_at_once()
         typer.echo(MESSAGE, err=True)
         sys.exit(EXIT_INTERRUPTED)
