@@ -15,6 +15,7 @@ from analyzer.cli.output import columns, progress, size_of, use_color, write_std
 from analyzer.cli.replay_options import (
     CustomExtensions,
     Device,
+    MemoryLimit,
     PlanFile,
     Python,
     ReplayInputs,
@@ -23,6 +24,7 @@ from analyzer.cli.replay_options import (
     SavePlan,
     UserOps,
     each_once,
+    parse_memory_limit,
     spare_inputs,
 )
 from analyzer.cli.ring import RING
@@ -101,6 +103,7 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     repro: ReproFile = None,
     python: Python = None,
     device: Device = None,
+    memory_limit: MemoryLimit = None,
     window: Annotated[
         str | None, typer.Option(metavar="FIRST:LAST", help="Lines to take as the window.")
     ] = None,
@@ -131,6 +134,7 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         repro=repro,
         python=python or sys.executable,
         device=device,
+        memory_limit_bytes=parse_memory_limit(memory_limit),
     )
     again.check(replay=replay)
     read = [*(logs or ()), *(ir or ()), *again.inputs]

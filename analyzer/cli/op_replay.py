@@ -98,6 +98,7 @@ def run_plan(
         options = OpReplayOptions(
             folder=folder,
             deadline_s=wanted.deadline_s,
+            memory_limit_bytes=wanted.memory_limit_bytes,
             python=wanted.python,
             device=wanted.device,
             custom_extensions=wanted.custom_extensions,

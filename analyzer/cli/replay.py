@@ -68,7 +68,12 @@ def _run_program(result: Result, command: Sequence[str], wanted: ReplayWanted) -
     from analyzer.replay.attempts import ReplayOptions
 
     with _progress(quiet=wanted.quiet) as tell, run_folder(replay_folder(Path.cwd())) as folder:
-        options = ReplayOptions(folder=folder, deadline_s=wanted.deadline_s, progress=tell)
+        options = ReplayOptions(
+            folder=folder,
+            deadline_s=wanted.deadline_s,
+            memory_limit_bytes=wanted.memory_limit_bytes,
+            progress=tell,
+        )
         return replay_program(result, command, options)
 
 

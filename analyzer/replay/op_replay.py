@@ -198,10 +198,10 @@ def _report(
     ran = [one.fidelity for one in ops if one.outcome != "not_run"]
     confirmed = decision.verdict in {"confirmed", "confirmed_other_op"}
     options = search.attempts.options
-    statement = decision.statement if repro is None else f"{decision.statement}; {repro.text}"
+    told = [decision.statement, *([repro.text] if repro is not None else []), *search.attempts.limits_told]
     return ReplayReport(
         verdict=decision.verdict,
-        statement=statement,
+        statement="; ".join(told),
         kind="ops",
         rules_out=decision.rules_out,
         attempts=tuple(search.attempts.records),

@@ -46,7 +46,7 @@ def replay_program(log: Result, command: Sequence[str], options: ReplayOptions) 
     analysis, kind = _last_failing(attempts)
     return ReplayReport(
         verdict=decision.verdict,
-        statement=decision.statement,
+        statement="; ".join([decision.statement, *attempts.limits_told]),
         rules_out=decision.rules_out,
         attempts=tuple(attempts.records),
         op=decision.op,
