@@ -165,7 +165,7 @@ def gone(mark: str, within_s: float = 15.0) -> bool:
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM", "SIGHUP", "SIGINT"])
 def test_no_child_outlives_its_parent(name: str, tmp_path: Path) -> None:
-    """Also where nothing of ours can run any more; the grandchild has left the session and ignores SIGTERM."""
+    """Also where nothing of ours can run any more; a grandchild has left the session, ignoring SIGTERM."""
     mark = f"MARK=limits-{os.getpid()}-{name}"
     code = (
         "from pathlib import Path; from tests.replay import children\n"
