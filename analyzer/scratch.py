@@ -19,7 +19,7 @@ from analyzer.errors import OutputError
 ENDING_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _NAME_CHARS = 100  # of the target in the name of an unfinished file: names may have 255 bytes
 
-_owned: dict[Path, None] = {}
+_owned: dict[Path, bool] = {}  # true = it stays once it was told of
 
 
 @contextlib.contextmanager
@@ -65,19 +65,31 @@ def unfinished_file(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def owned(path: Path) -> Iterator[Path]:
-    """Answer for what is made at ``path``: it is gone when the block ends, unless ``keep`` is called."""
-    _owned[path] = None
+    """Answer for what is made at ``path``: it is gone when the block ends."""
+    _owned[path] = False
     try:
         yield path
     finally:
-        if path in _owned:
-            _remove(path)
-            _owned.pop(path, None)
+        _remove(path)
+        _owned.pop(path, None)
 
 
-def keep(path: Path) -> None:
-    """What was made is whole, and stays."""
-    _owned.pop(path, None)
+@contextlib.contextmanager
+def owned_until_told(path: Path) -> Iterator[Path]:
+    """The same, but what is made outlives the block: until ``keep_told``, or the end of the process."""
+    _owned[path] = True
+    try:
+        yield path
+    except BaseException:
+        _remove(path)
+        _owned.pop(path, None)
+        raise
+
+
+def keep_told() -> None:
+    """What was told to the user names what we have made for that: it stays."""
+    for path in [path for path, told in _owned.items() if told]:
+        del _owned[path]
 
 
 def remove_all() -> None:

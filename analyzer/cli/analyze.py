@@ -32,6 +32,7 @@ from analyzer.errors import ReplaySetupError, StrictLossError, UsageError
 from analyzer.pipeline import Analysis, Options, open_analysis
 from analyzer.report.request import ReportKind
 from analyzer.schema import Result
+from analyzer.scratch import keep_told
 
 EXIT_FOUND = 1  # --check: a root fault was found
 
@@ -148,6 +149,7 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
             raise UsageError("give the log for --timeline and files: they are made of its lines")
         result = _redacted(_replay_of_last(again, replay=replay), redact=redact)
         write_stdout(_text(result, output, top, width))
+        keep_told()
         return _exit(result, check=check, strict=strict)
     with progress(size_of(logs), quiet=quiet) as tell:
         options = Options(
@@ -169,6 +171,7 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
                 text = _text(result, output, top, width)
             _write_files(analysis, wanted)
     write_stdout(text)
+    keep_told()
     return _exit(result, check=check, strict=strict)
 
 
@@ -263,6 +266,7 @@ def _write_files(analysis: Analysis, wanted: Reports) -> None:
         from analyzer.cli.reports import write_reports
 
         write_reports(analysis, wanted.paths, wanted.kind, wanted.limit_bytes, redact=wanted.redact)
+        keep_told()
     if wanted.timeline_csv or wanted.timeline_parquet:
         from analyzer.cli.reports import write_timeline
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from analyzer.errors import ReplaySetupError
-from analyzer.scratch import keep, owned
+from analyzer.scratch import owned_until_told
 
 KEPT = 5  # finished replays of a directory whose journals and outputs stay, this one included
 
@@ -24,18 +24,15 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{6}-")
 def run_folder(parent: Path) -> Iterator[Path]:
     """A new folder in ``parent``, ours until the block ends; older ones beyond ``KEPT`` are removed.
 
-    The folder stays when the block ends in order: the report names the outputs in it. A lock on it says that
-    its replay is running, so that no other one takes it for an old one; the lock ends with the process,
-    however that ends.
+    The folder stays once a report is out, which names the outputs in it. A lock on it says that its replay is
+    running, so that no other one takes it for an old one; the lock ends with the process, however that ends.
 
     Raises:
         ReplaySetupError: It cannot be made.
     """
     folder = parent / f"{time.strftime('%Y%m%dT%H%M%S-', time.gmtime())}{uuid.uuid4().hex[:12]}"
-    with owned(folder):
-        with _made(folder):
-            yield folder
-        keep(folder)
+    with owned_until_told(folder), _made(folder):
+        yield folder
 
 
 @contextlib.contextmanager
