@@ -15,12 +15,17 @@ def test_a_scratch_folder_is_closed_to_others_and_gone_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with pytest.raises(ValueError, match="boom"), scratch.scratch_folder() as folder:
-        assert folder.parent == tmp_path
-        assert folder.stat().st_mode & 0o777 == 0o700
-        (folder / "a").mkdir()
-        (folder / "a/b").write_text("x")
-        raise ValueError("boom")
+
+    def fail() -> None:
+        with scratch.scratch_folder() as folder:
+            assert folder.parent == tmp_path
+            assert folder.stat().st_mode & 0o777 == 0o700
+            (folder / "a").mkdir()
+            (folder / "a/b").write_text("x")
+            raise ValueError("boom")
+
+    with pytest.raises(ValueError, match="boom"):
+        fail()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -43,10 +48,15 @@ def test_no_place_at_all_is_a_message(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_an_unfinished_file_takes_its_place_at_once_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / ("n" * 250)
     target.write_text("old")
-    with pytest.raises(OSError, match="full"), scratch.unfinished_file(target) as file:
-        file.write_text("half")
-        assert target.read_text() == "old"
-        raise OSError("full")
+
+    def fail() -> None:
+        with scratch.unfinished_file(target) as file:
+            file.write_text("half")
+            assert target.read_text() == "old"
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        fail()
     assert [one.name for one in tmp_path.iterdir()] == [target.name]
     with scratch.unfinished_file(target) as file:
         file.write_text("new")

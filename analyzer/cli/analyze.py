@@ -133,7 +133,7 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         user_ops=user_ops,
         custom_extensions=tuple(custom_extensions or ()),
         repro=repro,
-        python=python or sys.executable,
+        python=_absolute(python) if python else sys.executable,
         device=device,
         memory_limit_bytes=parse_memory_limit(memory_limit),
     )
@@ -173,6 +173,11 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     write_stdout(text)
     keep_told()
     return _exit(result, check=check, strict=strict)
+
+
+def _absolute(program: str) -> str:
+    """Attempts run in a folder of their own; a name without a folder is looked for in PATH."""
+    return str(Path(program).absolute()) if "/" in program else program
 
 
 def _replay_of_last(again: ReplayWanted, *, replay: bool) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -93,6 +93,11 @@ class Attempts:
         self.analyses.append(analysis)
         self.records.append(_record(number, rung, child, finding, set_here))
         return finding
+
+
+def with_limits(statement: str, limits_told: Iterable[str]) -> str:
+    """A verdict in words, with what our limits did to the attempts."""
+    return "; ".join([statement, *(told for told in limits_told if told not in statement)])
 
 
 def analyze_output(output: Path) -> Result | None:

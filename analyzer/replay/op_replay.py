@@ -6,6 +6,7 @@ import shutil
 
 import msgspec
 
+from analyzer.replay.attempts import with_limits
 from analyzer.replay.observe import root_fault
 from analyzer.replay.ops.attempts import OpAttempts
 from analyzer.replay.ops.fitting import is_other_failure, is_same_class
@@ -198,10 +199,10 @@ def _report(
     ran = [one.fidelity for one in ops if one.outcome != "not_run"]
     confirmed = decision.verdict in {"confirmed", "confirmed_other_op"}
     options = search.attempts.options
-    told = [decision.statement, *([repro.text] if repro is not None else []), *search.attempts.limits_told]
+    statement = decision.statement if repro is None else f"{decision.statement}; {repro.text}"
     return ReplayReport(
         verdict=decision.verdict,
-        statement="; ".join(told),
+        statement=with_limits(statement, search.attempts.limits_told),
         kind="ops",
         rules_out=decision.rules_out,
         attempts=tuple(search.attempts.records),
