@@ -71,3 +71,21 @@ def test_an_interpreter_by_a_relative_path_is_the_one_here(disk: Path) -> None:
     worker.chmod(0o755)
     run(disk, "8m", "", "ops.log", "--replay", "--python", "./worker")
     assert (disk.parent / "ran").exists()
+
+
+@pytest.mark.parametrize("size", ["4k", "24k", "36k"])
+def test_tables_of_grammars_are_kept_whole_or_not_at_all(disk: Path, size: str) -> None:
+    folder = f"{disk}/trace-analyze"
+    whole = Path(disk.parent / "whole")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(whole)}
+    command = [sys.executable, "-m", "analyzer", str(LOG)]
+    subprocess.run(command, env=environment, capture_output=True, check=True, timeout=120)
+    sizes = {one.name: one.stat().st_size for one in (whole / "trace-analyze").iterdir()}
+    script = f'"$@" && cd {folder} && for f in * .[!.]*; do test -e "$f" && stat -c "%n %s" "$f"; done; true'
+    small = on_small_disk(disk, size, ["sh", "-c", script, "sh", *command, "--format", "json", "--quiet"])
+    environment["XDG_CACHE_HOME"] = str(disk)
+    done = subprocess.run(small, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    kept = [line.split() for line in done.stdout.rpartition("}\n")[2].splitlines()]
+    assert done.returncode == 0
+    assert all(abs(sizes[name] - int(told)) < 100 for name, told in kept)  # they differ a little, by run
+    assert len(kept) < len(sizes)
