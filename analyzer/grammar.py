@@ -5,7 +5,10 @@ Nothing is built at import, Lark is not even imported: a run that meets no op lo
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import pickle
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import platformdirs
 
 from analyzer.errors import AnalyzerError
+from analyzer.scratch import unfinished_file
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Transformer
@@ -77,18 +81,31 @@ def load(name: str, start: str = "start") -> Lark:
     Raises:
         AnalyzerError: There is no such grammar.
     """
-    from lark import Lark
-
     path = data_path("grammars") / f"{name}.lark"
     if not path.is_file():
         raise AnalyzerError(f"grammar {name!r} is missing: {path}")
-    return Lark.open(
-        str(path), parser="lalr", start=start, maybe_placeholders=False, cache=_cache_file(name, start)
-    )
+    tables = _cache_file(name, start)
+    if tables is None or tables.exists():
+        return _opened(path, start, tables)
+    parser = None
+    with contextlib.suppress(OSError), unfinished_file(tables) as file:
+        parser = _opened(path, start, file)
+        with file.open("rb") as made:
+            made.seek(-1, os.SEEK_END)
+            if made.read() != pickle.STOP:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # Lark does not say it
+    return parser or _opened(path, start, None)
 
 
-def _cache_file(name: str, start: str) -> str | bool:
-    """Where Lark keeps the built tables of a grammar; false = nowhere.
+def _opened(path: Path, start: str, tables: Path | None) -> Lark:
+    from lark import Lark
+
+    cache = str(tables) if tables is not None else False
+    return Lark.open(str(path), parser="lalr", start=start, maybe_placeholders=False, cache=cache)
+
+
+def _cache_file(name: str, start: str) -> Path | None:
+    """Where Lark keeps the built tables of a grammar; null = nowhere.
 
     Building the dozen grammars of one log costs a third of a second, more than reading most logs. The folder
     is the user's own and closed to others: what lies there is unpickled. Lark itself compares a hash of
@@ -99,11 +116,11 @@ def _cache_file(name: str, start: str) -> str | bool:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
     except OSError:
-        return False
+        return None
     mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
     if not (mine and stat.S_IMODE(found.st_mode) & 0o022 == 0 and os.access(folder, os.W_OK)):
-        return False
-    return str(folder / f"{name}.{start}.tables")
+        return None
+    return folder / f"{name}.{start}.tables"
 
 
 def parse(name: str, text: str, start: str = "start") -> ParseTree:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +31,7 @@ from analyzer.profile.read import read_profile
 from analyzer.readings import Readings, read_witnesses
 from analyzer.result import build_result, modes_of
 from analyzer.schema import Result
+from analyzer.scratch import scratch_folder
 from analyzer.timeline.build import Timeline, build_timeline
 from analyzer.timeline.launches import with_launches
 from analyzer.verdict.chosen_window import with_asked_window
@@ -99,10 +99,10 @@ def open_analysis(paths: list[str], options: Options | None = None) -> Iterator[
     literals = [literal for witness in witnesses() for literal in witness.gates]
     with (
         open_sources(paths, options.formats) as sources,
-        tempfile.TemporaryDirectory(prefix="trace-analyze-") as spool,
+        scratch_folder() as spool,
     ):
         tell("reading")
-        loaded = [load(source, literals, Path(spool)) for source in sources]
+        loaded = [load(source, literals, spool) for source in sources]
         try:
             tell("witnesses")
             readings = read_witnesses(loaded)

@@ -17,7 +17,11 @@ def main() -> None:
     """Entry point. What takes time to import is imported here, where Ctrl-C is looked after."""
     with at_once():
         from analyzer.cli.app import main as run
+        from analyzer.cli.endings import end_in_order, guard_signals
+
+        guard_signals()
     try:
         run()
     finally:
+        end_in_order()
         leave_at_once()

@@ -15,6 +15,7 @@ from analyzer.cli.output import columns, progress, size_of, use_color, write_std
 from analyzer.cli.replay_options import (
     CustomExtensions,
     Device,
+    MemoryLimit,
     PlanFile,
     Python,
     ReplayInputs,
@@ -23,6 +24,7 @@ from analyzer.cli.replay_options import (
     SavePlan,
     UserOps,
     each_once,
+    parse_memory_limit,
     spare_inputs,
 )
 from analyzer.cli.ring import RING
@@ -30,6 +32,7 @@ from analyzer.errors import ReplaySetupError, StrictLossError, UsageError
 from analyzer.pipeline import Analysis, Options, open_analysis
 from analyzer.report.request import ReportKind
 from analyzer.schema import Result
+from analyzer.scratch import keep_told
 
 EXIT_FOUND = 1  # --check: a root fault was found
 
@@ -83,7 +86,11 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     report_format: Annotated[ReportKind | None, typer.Option(help="Kind of the reports.")] = None,
     report_limit: Annotated[int | None, typer.Option(min=1, help="Largest report in bytes.")] = None,
     redact: Annotated[
-        bool, typer.Option("--redact", help="Replace names, hosts, paths and request texts in reports.")
+        bool,
+        typer.Option(
+            "--redact",
+            help="Replace names, hosts, paths, texts and keys in all output.",
+        ),
     ] = False,
     replay: Annotated[
         bool,
@@ -100,6 +107,7 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
     repro: ReproFile = None,
     python: Python = None,
     device: Device = None,
+    memory_limit: MemoryLimit = None,
     window: Annotated[
         str | None, typer.Option(metavar="FIRST:LAST", help="Lines to take as the window.")
     ] = None,
@@ -128,27 +136,27 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         user_ops=user_ops,
         custom_extensions=tuple(custom_extensions or ()),
         repro=repro,
-        python=python or sys.executable,
+        python=_absolute(python) if python else sys.executable,
         device=device,
+        memory_limit_bytes=parse_memory_limit(memory_limit),
     )
     again.check(replay=replay)
     if timeline and explain:
         raise UsageError("--timeline and --explain: one view at a time")
+    if redact and explain:
+        raise UsageError("--explain shows the log's own words: it cannot be redacted")
     read = [*(logs or ()), *(ir or ()), *again.inputs]
     read += [one for one in (profile, again.user_ops) if one is not None]
     spare_inputs([*read, *([plan] if plan else [])], [*wanted.paths, timeline_csv, timeline_parquet, repro])
     spare_inputs(read, [save_plan])
     each_once([*wanted.paths, timeline_csv, timeline_parquet, repro, save_plan])
     again.spare_files()
-    if redact and not wanted.paths and not quiet:
-        typer.echo(
-            "trace-analyze: --redact is for the files of --report: what is printed is not redacted", err=True
-        )
     if not logs:
         if timeline or explain or wanted.any():
             raise UsageError("give the log for --timeline, --explain and files: they are made of its lines")
-        result = _replay_of_last(again, replay=replay)
+        result = _redacted(_replay_of_last(again, replay=replay), redact=redact)
         write_stdout(_text(result, output, top, width))
+        keep_told()
         return _exit(result, check=check, strict=strict)
     with progress(size_of(logs), quiet=quiet) as tell:
         options = Options(
@@ -161,13 +169,21 @@ def analyze_command(  # noqa: PLR0917 (typer reads positional parameters)
         )
         with open_analysis(logs, options) as opened:
             analysis = _after(opened, logs, again, replay=replay)
-            result = analysis.result
+            result = _shown(analysis, redact=redact)
             if analysis.joined is not None and not analysis.joined.matches and not quiet:
                 typer.echo(f"trace-analyze: {analysis.joined.text}", err=True)
-            text = _shown(analysis, output, top, width, timeline=timeline, explain=explain)
+            text = _view(
+                analysis, result, output, top, width, timeline=timeline, explain=explain, redact=redact
+            )
             _write_files(analysis, wanted)
     write_stdout(text)
+    keep_told()
     return _exit(result, check=check, strict=strict)
+
+
+def _absolute(program: str) -> str:
+    """Attempts run in a folder of their own; a name without a folder is looked for in PATH."""
+    return str(Path(program).absolute()) if "/" in program else program
 
 
 def _replay_of_last(again: ReplayWanted, *, replay: bool) -> Result:
@@ -202,8 +218,16 @@ def parse_window(value: str | None) -> tuple[int, int] | None:
     return int(first), int(last)
 
 
-def _shown(
-    analysis: Analysis, output: Format, top: int, width: int | None, *, timeline: bool, explain: bool
+def _view(
+    analysis: Analysis,
+    result: Result,
+    output: Format,
+    top: int,
+    width: int | None,
+    *,
+    timeline: bool,
+    explain: bool,
+    redact: bool,
 ) -> bytes:
     """What goes to standard output: the result, or the view that was asked for instead."""
     if explain:
@@ -211,7 +235,9 @@ def _shown(
 
         shown = render_explanation(analysis.incident, analysis.result)
         return shown.encode("utf-8", errors="replace")
-    return _timeline_text(analysis, width) if timeline else _text(analysis.result, output, top, width)
+    if timeline:
+        return _timeline_text(analysis, result, width, redact=redact)
+    return _text(result, output, top, width)
 
 
 def _text(result: Result, output: Format, top: int, width: int | None) -> bytes:
@@ -225,15 +251,34 @@ def _text(result: Result, output: Format, top: int, width: int | None) -> bytes:
     return shown.encode("utf-8", errors="replace")
 
 
-def _timeline_text(analysis: Analysis, width: int | None) -> bytes:
+def _redacted(result: Result, *, redact: bool) -> Result:
+    """A result without its inputs, as it is printed."""
+    if not redact:
+        return result
+    from analyzer.report.redact import redacted
+    from analyzer.report.request import ReportContext
+
+    return redacted(result, ReportContext(redact=True))[0]
+
+
+def _shown(analysis: Analysis, *, redact: bool) -> Result:
+    """The result as it is printed."""
+    if not redact:
+        return analysis.result
+    from analyzer.cli.reports import shown_result
+
+    return shown_result(analysis)
+
+
+def _timeline_text(analysis: Analysis, result: Result, width: int | None, *, redact: bool) -> bytes:
+    from analyzer.cli.reports import timeline_ops
     from analyzer.report.timeline_table import render_timeline
     from analyzer.timeline.clock import doubts
     from analyzer.timeline.timing import op_totals, step_times
 
-    ops = analysis.timeline.ops
+    ops = timeline_ops(analysis, redact=redact)
     if ops.is_empty():
         raise UsageError("--timeline: the inputs hold no op records")
-    result = analysis.result
     shown = render_timeline(
         op_totals(ops),
         step_times(ops),
@@ -254,10 +299,11 @@ def _write_files(analysis: Analysis, wanted: Reports) -> None:
         from analyzer.cli.reports import write_reports
 
         write_reports(analysis, wanted.paths, wanted.kind, wanted.limit_bytes, redact=wanted.redact)
+        keep_told()
     if wanted.timeline_csv or wanted.timeline_parquet:
         from analyzer.cli.reports import write_timeline
 
-        write_timeline(analysis, wanted.timeline_csv, wanted.timeline_parquet)
+        write_timeline(analysis, wanted.timeline_csv, wanted.timeline_parquet, redact=wanted.redact)
 
 
 def _exit(result: Result, *, check: bool, strict: bool) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
+from typing import NoReturn
 
 import typer
 
 from analyzer import __version__
 from analyzer.cli.analyze import analyze_command
+from analyzer.cli.endings import end_in_order
 from analyzer.cli.interrupt import EXIT_INTERRUPTED, MESSAGE, is_interrupt, leave_at_once
+from analyzer.cli.messages import make_messages_harmless, message
 from analyzer.cli.output import write_stdout
 from analyzer.cli.record import record_command
-from analyzer.errors import AnalyzerError
+from analyzer.errors import AnalyzerError, OutputError
 
 _OTHERS = """\b
 Other commands (each with --help):
@@ -50,6 +54,7 @@ def version_command() -> None:
     write_stdout(f"trace-analyze {__version__}\n".encode())
 
 
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _COMMANDS = frozenset({"record", "schema", "version"})
 
 
@@ -72,20 +77,34 @@ def chosen_app(own: list[str]) -> tuple[typer.Typer, list[str]]:
 
 def main() -> None:
     """Entry point: errors become a message and their exit code."""
+    make_messages_harmless()
     own, program = split_arguments(sys.argv[1:])
     try:
         command, arguments = chosen_app(own)
         command(arguments, obj=program)
     except AnalyzerError as error:
-        typer.echo(f"trace-analyze: {error}", err=True)
+        typer.echo(message(error), err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, SystemExit) as error:
         if not is_interrupt(error):  # Typer makes an exit of it
             raise
+        end_in_order()
         leave_at_once()
         typer.echo(MESSAGE, err=True)
         sys.exit(EXIT_INTERRUPTED)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            _our_bug()
+        where = error.filename or "a file of ours"
+        told = f"{where}: {error.strerror}; TMPDIR and XDG_STATE_HOME name other places"
+        typer.echo(message(told), err=True)
+        sys.exit(OutputError.exit_code)
     except Exception:  # noqa: BLE001 (the last border: a crash must not look like --check)
-        traceback.print_exc()
-        typer.echo("trace-analyze: this is a bug of ours; please report it with the text above", err=True)
-        sys.exit(AnalyzerError.exit_code)
+        _our_bug()
+
+
+def _our_bug() -> NoReturn:
+    """For use where an exception is handled."""
+    traceback.print_exc()
+    typer.echo("trace-analyze: this is a bug of ours; please report it with the text above", err=True)
+    sys.exit(AnalyzerError.exit_code)

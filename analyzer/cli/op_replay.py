@@ -24,6 +24,7 @@ from analyzer.replay.run_folder import run_folder
 from analyzer.replay.state import LastAnalysis, nothing_to_replay, replay_folder
 from analyzer.report.write import write_atomically
 from analyzer.schema import Result
+from analyzer.scratch import scratch_folder
 
 
 def plan_for(analysis: Analysis, wanted: ReplayWanted) -> Plan:
@@ -83,10 +84,8 @@ def write_plan_to(plan: Plan, path: Path) -> None:
     Raises:
         WriteError: It cannot be written.
     """
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="trace-analyze-") as folder:
-        made = Path(folder) / "plan.json"
+    with scratch_folder() as folder:
+        made = folder / "plan.json"
         write_plan(plan, made)
         write_atomically(path, made.read_bytes())
 
@@ -99,6 +98,7 @@ def run_plan(
         options = OpReplayOptions(
             folder=folder,
             deadline_s=wanted.deadline_s,
+            memory_limit_bytes=wanted.memory_limit_bytes,
             python=wanted.python,
             device=wanted.device,
             custom_extensions=wanted.custom_extensions,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 
+from analyzer.cli.messages import terminal
 from analyzer.errors import OutputError
 
 EXIT_PIPE = 141  # the reader of our output went away (as the shell reports SIGPIPE)
@@ -55,7 +56,7 @@ def progress(size_bytes: int, *, quiet: bool) -> Iterator[Callable[[str], None] 
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     shown = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*shown, console=Console(file=terminal()), transient=True) as bar:
         task = bar.add_task("reading")
         yield lambda stage: bar.update(task, description=stage)
 

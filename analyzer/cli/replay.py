@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from analyzer.cli.messages import terminal
 from analyzer.cli.op_replay import plan_for, reopened, run_plan
 from analyzer.cli.replay_options import ReplayWanted
 from analyzer.pipeline import Analysis, Options
@@ -67,7 +68,12 @@ def _run_program(result: Result, command: Sequence[str], wanted: ReplayWanted) -
     from analyzer.replay.attempts import ReplayOptions
 
     with _progress(quiet=wanted.quiet) as tell, run_folder(replay_folder(Path.cwd())) as folder:
-        options = ReplayOptions(folder=folder, deadline_s=wanted.deadline_s, progress=tell)
+        options = ReplayOptions(
+            folder=folder,
+            deadline_s=wanted.deadline_s,
+            memory_limit_bytes=wanted.memory_limit_bytes,
+            progress=tell,
+        )
         return replay_program(result, command, options)
 
 
@@ -81,6 +87,6 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[str], None] | None]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     shown = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*shown, console=Console(file=terminal()), transient=True) as bar:
         task = bar.add_task("replay")
         yield lambda stage: bar.update(task, description=stage)

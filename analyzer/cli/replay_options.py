@@ -47,7 +47,17 @@ Device = Annotated[
     str | None, typer.Option(metavar="cpu|cuda:0", help="Where to replay ops; default: as in the log.")
 ]
 
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory that a replay may hold, as in 64G, or none; default: most of what is free.",
+    ),
+]
 
+
+_SIZE = re.compile(r"([0-9]{1,9})([KMGT]?)B?", re.IGNORECASE)
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _DEVICE = re.compile(r"cpu|(?:cuda|hip|xpu|mps|gpu)(?::[0-9]+)?")
 
 
@@ -90,6 +100,20 @@ def each_once(written: Iterable[Path | None]) -> None:
         seen.add(os.path.realpath(path))
 
 
+def parse_memory_limit(text: str | None) -> int | None:
+    """``64G`` -> 64 000 000 000 bytes, ``none`` -> 0 (any number); null stays null (the default).
+
+    Raises:
+        UsageError: Something else.
+    """
+    if text is None or text.strip().lower() == "none":
+        return None if text is None else 0
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or not int(found[1]):
+        raise UsageError(f"--memory-limit {text!r}: give a size, as in 64G, or none")
+    return int(found[1]) * _UNITS[found[2].upper()]
+
+
 class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):
     """What a replay is asked for. ``program``: what stood after ``--``. The rest is of an op replay."""
 
@@ -104,6 +128,7 @@ class ReplayWanted(msgspec.Struct, frozen=True, kw_only=True):
     repro: Path | None = None
     python: str = sys.executable
     device: str | None = None
+    memory_limit_bytes: int | None = None
 
     def of_ops(self) -> list[str]:
         """The options given that only an op replay has."""

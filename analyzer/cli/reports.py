@@ -11,8 +11,11 @@ import polars as pl
 
 from analyzer.pipeline import Analysis
 from analyzer.report.build import ReportContext, ReportKind, ReportRequest, render_reports
+from analyzer.report.cells import csv_bytes, distinct_texts, with_texts
+from analyzer.report.redact import redacted, redactor_of
 from analyzer.report.request import StepSpan, WindowOp
 from analyzer.report.write import write_atomically
+from analyzer.schema import Result
 from analyzer.timeline.facts import op_ref
 from analyzer.timeline.timing import with_durations
 
@@ -50,19 +53,36 @@ def report_context(analysis: Analysis, *, redact: bool = False) -> ReportContext
     )
 
 
-def write_timeline(analysis: Analysis, csv: Path | None, parquet: Path | None) -> None:
+def write_timeline(analysis: Analysis, csv: Path | None, parquet: Path | None, *, redact: bool) -> None:
     """Write the op timeline, one row a launch, as tables.
 
     Raises:
         WriteError: A file cannot be written; an older one stays.
     """
-    columns = pl.col("name", "detail").cast(pl.String)
-    ops = with_durations(analysis.timeline.ops).with_columns(columns)
-    for path, write in ((csv, ops.write_csv), (parquet, ops.write_parquet)):
-        if path is not None:
-            buffer = io.BytesIO()
-            write(buffer)
-            write_atomically(path, buffer.getvalue())
+    names = pl.col("name", "detail").cast(pl.String)
+    ops = with_durations(timeline_ops(analysis, redact=redact)).with_columns(names)
+    if csv is not None:
+        write_atomically(csv, csv_bytes(ops))
+    if parquet is not None:
+        buffer = io.BytesIO()
+        ops.write_parquet(buffer)
+        write_atomically(parquet, buffer.getvalue())
+
+
+def shown_result(analysis: Analysis) -> Result:
+    """The result as ``--redact`` prints it."""
+    return redacted(analysis.result, report_context(analysis, redact=True))[0]
+
+
+def timeline_ops(analysis: Analysis, *, redact: bool) -> pl.DataFrame:
+    """The timeline as it is shown and written."""
+    ops = analysis.timeline.ops
+    if not redact:
+        return ops
+    redactor = redactor_of(analysis.result, report_context(analysis, redact=True))
+    for text in distinct_texts(ops):
+        redactor.learn(text)
+    return with_texts(ops, redactor.clean)
 
 
 def _window_ops(analysis: Analysis) -> tuple[WindowOp, ...]:

@@ -16,7 +16,6 @@ import lzma
 import os
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ import msgspec
 import zstandard
 
 from analyzer.errors import InputError
+from analyzer.scratch import scratch_folder
 
 STDIN = "-"
 SNIFF_BYTES = 65_536  # enough to tell text from binary and to see the envelope of a log
@@ -75,8 +75,8 @@ def open_sources(names: list[str], formats: Sequence[BinaryFormat] = ()) -> Iter
     Raises:
         InputError: An input is missing, a directory, empty, unreadable, broken or not text.
     """
-    with tempfile.TemporaryDirectory(prefix="trace-analyze-") as spool:
-        yield [_open(index, name, Path(spool), formats) for index, name in enumerate(names)]
+    with scratch_folder() as spool:
+        yield [_open(index, name, spool, formats) for index, name in enumerate(names)]
 
 
 def _open(index: int, name: str, spool: Path, formats: Sequence[BinaryFormat]) -> Source:

@@ -24,6 +24,7 @@ READ_BYTES = 256 << 10  # a read of empty lines grows fifty-fold when stamped: 1
 PIPE_BYTES = (8 << 20, 1 << 20)
 FLUSH_S = 0.2  # what a kill of the recorder can lose from a zstd stream
 UNFINISHED_S = 1.0  # an unfinished line is written as a part after this
+CHECK_S = 1.0  # how often it is looked whether the log is still where it was
 GRACE_S = 2.0  # for what the command's own children still write after it has ended
 _EXIT = "exit"
 
@@ -111,7 +112,7 @@ class Relay:
             "stderr": _Channel("stderr", child.stderr.fileno(), 2),
         }
         self._ended_s: float | None = None
-        self._flushed_s = time.monotonic()
+        self._flushed_s = self._checked_s = time.monotonic()
         self.payload_bytes = 0
 
     def run(self) -> tuple[list[str], list[str]]:
@@ -134,6 +135,7 @@ class Relay:
         for name, channel in self._channels.items():
             if name in held:
                 self._finish(channel, now_ns)
+        self._log.check_place()
         self._log.flush()
         return [name for name, one in self._channels.items() if one.unterminated], held
 
@@ -152,15 +154,15 @@ class Relay:
             if self._is_over(quiet=not events):
                 return
 
-    def _timeout_s(self) -> float | None:
-        waits = []
+    def _timeout_s(self) -> float:
+        waits = [CHECK_S]
         if self._log.dirty:
             waits.append(FLUSH_S)
         if any(channel.stamper.has_rest for channel in self._channels.values()):
             waits.append(UNFINISHED_S)
         if self._ended_s is not None:
             waits.append(max(0.0, self._ended_s + GRACE_S - time.monotonic()))
-        return min(waits, default=None)
+        return min(waits)
 
     def _is_over(self, *, quiet: bool) -> bool:
         if self._ended_s is None or time.monotonic() < self._ended_s + GRACE_S:
@@ -205,6 +207,9 @@ class Relay:
             if since_s is not None and now_s - since_s >= UNFINISHED_S:
                 self._log.write(channel.stamper.flush(self._clock.now_ns()))
                 channel.waiting_since_s = None
+        if now_s - self._checked_s >= CHECK_S:
+            self._log.check_place()
+            self._checked_s = now_s
         if self._log.dirty and (quiet or now_s - self._flushed_s >= FLUSH_S):
             self._log.flush()
             self._flushed_s = now_s

@@ -17,6 +17,7 @@ from pathlib import Path
 import zstandard
 
 from analyzer.errors import UsageError
+from analyzer.record.losses import Losses
 
 _UNITS = {"": 1, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 LEAST_BYTES = 64_000  # below this a file is hardly more than its header
@@ -30,11 +31,18 @@ class LogFile:
     """Writes a log; the older files are ``serve.log.1`` (newest) to ``serve.log.<keep>``.
 
     A file of that name that is there already becomes ``.1``: it may be the log of the last crash.
-    When the disk is full, the recorded program must not die of it: bytes are counted as lost instead.
+    When the disk is full or the folder is removed, the recorded program must not die of it: what cannot be
+    written is noted in ``losses`` instead.
     """
 
     def __init__(
-        self, path: Path, *, max_bytes: int | None, keep: int, header: Callable[[int], bytes]
+        self,
+        path: Path,
+        *,
+        max_bytes: int | None,
+        keep: int,
+        header: Callable[[int], bytes],
+        losses: Losses | None = None,
     ) -> None:
         """Open the file.
 
@@ -43,23 +51,30 @@ class LogFile:
             max_bytes: Size on disk at which the next line begins a new file; null = one file.
             keep: Older files that stay.
             header: Lines for the top of each file, by the number of the file in this recording (from 0).
+            losses: Told what cannot be written; null = it is only counted.
 
         Raises:
             OSError: The file cannot be made.
             UsageError: Another recording is writing it.
         """
         self.path = path
-        self.lost_bytes = 0
+        self.losses = losses or Losses(lambda _text: None)
         self.files = 0
-        self.last_error: OSError | None = None
         self._max_bytes = max_bytes
         self._keep = keep
         self._header = header
         self._torn = self._stopped = self._dirty = False
+        self._size = self._gone_bytes = 0  # the latter: of a removed file, what is counted as lost
+        self._zstd: zstandard.ZstdCompressionObj | None = None
         check_not_recorded(path)
         if path.exists() and path.stat().st_size:
             self._shift()
         self._open()
+
+    @property
+    def lost_bytes(self) -> int:
+        """Bytes that could not be written."""
+        return self.losses.lost_bytes
 
     @property
     def dirty(self) -> bool:
@@ -89,9 +104,32 @@ class LogFile:
         """End the stream and bring the file to the disk itself."""
         if self._zstd is not None:
             self._out(self._zstd.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH))
-        with contextlib.suppress(OSError):  # a pipe or /dev/null has no disk
-            os.fdatasync(self._fd)
-        os.close(self._fd)
+        _close(self._fd)
+
+    def check_place(self) -> None:
+        """Begin a new file where the log was removed under us: what is written to a removed one is lost.
+
+        A log that was moved is written on where it is now.
+        """
+        here = os.fstat(self._fd)
+        if not stat.S_ISREG(here.st_mode) or here.st_nlink:
+            return
+        gone, self._gone_bytes = self._size - self._gone_bytes, self._size
+        self.losses.note(f"{self.path}: was removed while it was written", gone)
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        """A new file in place of the open one, which stays open if none can be made."""
+        before = self._fd
+        try:
+            if self.path.exists() and self.path.stat().st_size:
+                self._shift()
+            self._open()
+        except (OSError, UsageError) as error:
+            told = error.strerror if isinstance(error, OSError) else None
+            self.losses.note(f"{self.path}: cannot be made anew: {told or error}")
+        else:
+            _close(before)
 
     def _put(self, data: bytes) -> None:
         if self._zstd is None:
@@ -102,7 +140,7 @@ class LogFile:
 
     def _out(self, data: bytes) -> None:
         if self._stopped:
-            self.lost_bytes += len(data)
+            self.losses.lost_bytes += len(data)
             return
         view = memoryview(b"\n" + data if self._torn and data else data)
         try:
@@ -112,15 +150,17 @@ class LogFile:
                 view = view[written:]
             self._torn = False
         except OSError as error:  # no space, quota, stale network file system
-            self.lost_bytes += len(view)
-            self.last_error = error
+            self.losses.note(f"{self.path}: cannot be written: {error.strerror or error}", len(view))
             self._torn = True
             self._stopped = self._zstd is not None  # nothing after a gap in a zstd stream can be read
 
     def _rotate(self) -> None:
-        self.close()
-        self._shift()
-        self._open()
+        self.check_place()
+        if self._zstd is not None:
+            self._out(self._zstd.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH))
+            self._zstd = _compressor(self.path)  # goes on in this file if no other can be made
+        self._size = self._gone_bytes = 0
+        self._begin_again()
 
     def _shift(self) -> None:
         """Move the files on by one. The last falls out, unless it is no recording: that one is kept."""
@@ -136,20 +176,32 @@ class LogFile:
                 older.replace(numbered(self.path, number))
 
     def _open(self) -> None:
-        self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        if stat.S_ISREG(os.fstat(self._fd).st_mode):
-            if not _lock(self._fd) and not self.files:  # one that began in the same moment
-                os.close(self._fd)
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            if not _lock(fd) and not self.files:  # one that began in the same moment
+                os.close(fd)
                 raise UsageError(_IN_USE.format(path=self.path))
-            os.ftruncate(self._fd, 0)
-        self._zstd = (
-            zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj() if self.path.suffix == ".zst" else None
-        )
-        self._size = 0
+            os.ftruncate(fd, 0)
+        self._fd = fd
+        self._zstd = _compressor(self.path)
+        self._torn = self._stopped = False
+        self._size = self._gone_bytes = 0
         self._put(self._header(self.files))
         self.flush()
         self._header_size = self._size
         self.files += 1
+
+
+def _compressor(path: Path) -> zstandard.ZstdCompressionObj | None:
+    return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj() if path.suffix == ".zst" else None
+
+
+def _close(fd: int) -> None:
+    """Bring a file to the disk itself and close it."""
+    with contextlib.suppress(OSError):  # a pipe or /dev/null has no disk; a full one has said so before
+        os.fdatasync(fd)
+    with contextlib.suppress(OSError):
+        os.close(fd)
 
 
 def _lock(handle: int) -> bool:

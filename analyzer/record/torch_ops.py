@@ -29,7 +29,7 @@ from analyzer.record.ops.describe import Inputs
 from analyzer.record.ops.graphs import watch_graphs
 from analyzer.record.ops.marks_file import remove_marks
 from analyzer.record.ops.mode import mode_class
-from analyzer.record.ops.recorder import LogSink, Recorder, Sink, ring_for_process
+from analyzer.record.ops.recorder import LogSink, Recorder, Sink, ring_for_process, ring_or_nowhere
 from analyzer.record.ops.ring import Ring
 from analyzer.record.ops.settings import INPUT_BYTES, RING_OPS, RING_SUFFIX, TEXT_BYTES
 from analyzer.record.ops.steps import watch_steps
@@ -127,7 +127,7 @@ def install(folder: str, ring: int, inputs: Inputs) -> None:
     mode = mode_class(recorder, inputs)
     mode().__enter__()
     _watch(recorder)
-    os.register_at_fork(after_in_child=lambda: recorder.replace_sink(ring_for_process(folder, ring)))
+    os.register_at_fork(after_in_child=lambda: recorder.replace_sink(ring_or_nowhere(folder, ring)))
     _in_new_threads(mode)
 
 

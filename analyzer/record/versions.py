@@ -11,13 +11,15 @@ import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from analyzer.schema import Value
 
+_LOOK_S = 0.05
 ASK_TIMEOUT_S = 20.0  # nvidia-smi without persistence mode initialises each GPU: seconds on eight of them
 _QUERY = "index,name,driver_version,memory.total"
 _CUDA = re.compile(r"CUDA Version:\s*([0-9.]+)")
@@ -45,34 +47,59 @@ class VersionsAsked:
     def __init__(self, command: Sequence[str]) -> None:
         self._packages: dict[str, str] = {}
         self._gpus: list[dict[str, str]] = []
+        self._asking: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._ask, args=(list(command),), daemon=True)
         self._thread.start()
 
-    def result(self, timeout_s: float) -> Versions:
-        """The answers so far.
+    def result(self, timeout_s: float, hurry: Callable[[], bool] = lambda: False) -> Versions:
+        """The answers so far. A program that has not answered is ended.
 
         Args:
             timeout_s: How long to wait for those that are missing.
+            hurry: Whether somebody wants us to end now.
         """
-        self._thread.join(timeout_s)
+        end = time.monotonic() + timeout_s
+        while self._thread.is_alive() and time.monotonic() < end and not hurry():
+            self._thread.join(_LOOK_S)
+        asking = self._asking
+        if asking is not None:
+            asking.kill()
         return Versions(packages=dict(self._packages), gpus=list(self._gpus))
 
     def _ask(self, command: list[str]) -> None:
         python = child_python(command)
         if python is not None:
-            self._packages.update(_packages_of(python))
+            self._packages.update(_packages_of(self._output([python, "-I", "-c", _ASK_PYTHON])))
         if shutil.which("nvidia-smi") is None:
             return
-        rows = _output(["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"])
+        rows = self._output(["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"])
         for row in rows.splitlines():
             fields = [field.strip() for field in row.split(",")]
             if len(fields) == 4:
                 index, name, driver, memory = fields
                 self._gpus.append({"index": index, "name": name, "memory_mib": memory})
                 self._packages["driver"] = driver
-        cuda = _CUDA.search(_output(["nvidia-smi"]))
+        cuda = _CUDA.search(self._output(["nvidia-smi"]))
         if cuda:
             self._packages["cuda"] = cuda[1]
+
+    def _output(self, command: list[str]) -> str:
+        """What a program prints; empty if it cannot be started, fails or takes too long."""
+        try:
+            with subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            ) as child:
+                self._asking = child
+                try:
+                    out, _ = child.communicate(timeout=ASK_TIMEOUT_S)
+                except subprocess.TimeoutExpired:
+                    child.kill()
+                    return ""
+                finally:
+                    self._asking = None
+                return out.decode(errors="replace") if child.returncode == 0 else ""
+        except OSError:
+            return ""
 
 
 def child_python(command: Sequence[str]) -> str | None:
@@ -110,25 +137,9 @@ def _shebang(path: str) -> str | None:
     return shutil.which(words[-1]) if words[0].endswith("/env") else words[0]
 
 
-def _packages_of(python: str) -> dict[str, str]:
+def _packages_of(text: str) -> dict[str, str]:
     try:
-        found = json.loads(_output([python, "-I", "-c", _ASK_PYTHON]) or "{}")
+        found = json.loads(text or "{}")
     except json.JSONDecodeError:
         return {}
     return {str(name): str(version) for name, version in found.items()}
-
-
-def _output(command: list[str]) -> str:
-    """What a program prints; empty if it cannot be started, fails or takes too long."""
-    try:
-        with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as child:
-            try:
-                out, _ = child.communicate(timeout=ASK_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                return ""
-            return out.decode(errors="replace") if child.returncode == 0 else ""
-    except OSError:
-        return ""

@@ -15,19 +15,23 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
 from analyzer.errors import InputError, UsageError
+from analyzer.record.losses import Losses
 from analyzer.record.ops.watch import OpsWatch
-from analyzer.record.relay import Relay
+from analyzer.record.relay import GRACE_S, Relay
 from analyzer.record.rotate import LogFile, check_not_recorded
 from analyzer.record.stamp import Clock, stamp_lines
 from analyzer.record.switches import Level, Plan, Target, plan_switches
 from analyzer.record.trailer import render_line
 from analyzer.record.versions import VersionsAsked
+from analyzer.replay.processes import ProcessTree
 from analyzer.schema import Value
+from analyzer.scratch import ENDING_SIGNALS, owned
 
 EXIT_NOT_FOUND, EXIT_NOT_EXECUTABLE, EXIT_SIGNAL = 127, 126, 128  # as a shell reports them
 VERSIONS_WAIT_S = 10.0  # after a short command; a server has had its answers for long
@@ -35,6 +39,8 @@ _FORWARDED = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
 )  # fmt: skip
 _FROM_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT})
+_ENDING = frozenset({*ENDING_SIGNALS, signal.SIGQUIT})
+MARKER_VARIABLE = "TRACE_ANALYZE_RECORDING"  # in the environment of every process that the command starts
 
 
 class RecordOptions(Value):
@@ -112,25 +118,35 @@ class _Recording:
         self._path = path
         self._clock = Clock()
         self._child: subprocess.Popen[bytes] | None = None
+        self._mark = f"{MARKER_VARIABLE}={uuid.uuid4().hex}"
         wants_ops = any(one.value == str(ops) and not one.kept for one in plan.switches)
-        self._watch = OpsWatch(ops, path.with_name(path.name + ".inputs")) if wants_ops else None
+        self._losses = Losses(_say)
+        inputs = path.with_name(path.name + ".inputs")
+        self._watch = OpsWatch(ops, inputs, self._losses) if wants_ops else None
+        self._rings = ops
+        self._asked: list[int] = []  # signals that came for the command
 
     def run(self) -> int:
         started_s = time.monotonic()
-        log = self._open()
-        try:
-            with _forwarding(self):
+        with _forwarding(self), owned(self._rings) if self._watch else contextlib.nullcontext():
+            log = self._open()
+            try:
                 code = self._run(log, started_s)
-        finally:
-            log.close()
-        if log.lost_bytes:
-            _say(f"{log.lost_bytes} bytes of the log could not be written: {log.last_error}")
+            finally:
+                log.close()
+        if (told := self._losses.told()) is not None:
+            _say(told)
         return code
 
     def forward(self, number: int) -> None:
-        """Pass a signal on to the command."""
+        """Pass a signal on to the command; one that comes before it runs, as soon as it does."""
+        self._asked.append(number)
         if self._child is not None:
             self._child.send_signal(number)
+
+    def note(self, number: int) -> None:
+        """A signal that the terminal sends to the command itself."""
+        self._asked.append(number)
 
     def _open(self) -> LogFile:
         try:
@@ -138,7 +154,11 @@ class _Recording:
             if self._watch is not None:
                 self._watch.prepare()
             return LogFile(
-                self._path, max_bytes=self._options.max_bytes, keep=self._options.keep, header=self._header
+                self._path,
+                max_bytes=self._options.max_bytes,
+                keep=self._options.keep,
+                header=self._header,
+                losses=self._losses,
             )
         except OSError as error:
             raise InputError(f"{self._path}: cannot be written: {error.strerror or error}") from error
@@ -146,8 +166,11 @@ class _Recording:
     def _run(self, log: LogFile, started_s: float) -> int:
         asked = VersionsAsked(self._plan.command)
         child = self._start()
+        tree = ProcessTree(child.pid, self._mark)
         with child:
             self._child = child
+            for number in list(self._asked):  # came before there was a command
+                child.send_signal(number)
             self._write(log, "CHILD", pid=child.pid)
             relay = Relay(child, log, self._clock, self._watch)
             unterminated, held = relay.run()
@@ -155,6 +178,8 @@ class _Recording:
                 if stream is not None:
                     stream.close()
             code = child.wait()
+        if _ENDING.intersection(self._asked):  # who ends the command ends what it has started
+            tree.kill(GRACE_S)
         if self._watch is not None:
             if code:
                 log.write(self._watch.lines())
@@ -164,7 +189,7 @@ class _Recording:
             log, "EXIT", signal=_signal_name(code), code=_shell_code(code), duration_s=f"{duration_s:.3f}"
         )
         log.flush()  # what follows asks other programs
-        versions = asked.result(VERSIONS_WAIT_S)
+        versions = asked.result(VERSIONS_WAIT_S, lambda: bool(_ENDING.intersection(self._asked)))
         self._write(log, "VERSION", **versions.packages)
         for gpu in versions.gpus:
             self._write(log, "GPU", **gpu)
@@ -179,12 +204,13 @@ class _Recording:
         return _shell_code(code)
 
     def _start(self) -> subprocess.Popen[bytes]:
+        name, _, value = self._mark.partition("=")
         return subprocess.Popen(
             self._plan.command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            env=self._plan.environment(os.environ),
+            env={**self._plan.environment(os.environ), name: value},
         )
 
     def _header(self, number: int) -> bytes:
@@ -230,10 +256,14 @@ def _forwarding(recording: _Recording) -> Iterator[None]:
     """
 
     def forward(number: int, _frame: FrameType | None) -> None:
-        if not (number in _FROM_TERMINAL and _in_foreground()):
+        if number in _FROM_TERMINAL and _in_foreground():
+            recording.note(number)
+        else:
             recording.forward(number)
 
-    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    # What is ignored stays so, for the command too (nohup).
+    heard = [number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, forward) for number in heard}
     try:
         yield
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +12,7 @@ import msgspec
 from analyzer.errors import InputError
 from analyzer.pipeline import analyze
 from analyzer.replay.hooks.config import HookConfig
+from analyzer.replay.memory import memory_limit
 from analyzer.replay.observe import Finding, observe, reached_window
 from analyzer.replay.report import ReplayAttempt, Rung
 from analyzer.replay.supervisor import GRACE_S, ChildOutcome, run_child
@@ -25,7 +26,8 @@ NO_WINDOW = HookConfig()
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller can set.
 
-    ``deadline_s``: of each attempt. ``memory_limit_bytes``: resident, of all its processes; null = none.
+    ``deadline_s``: of each attempt. ``memory_limit_bytes``: of all its processes
+    (``memory.py``); null = most of what is free, 0 = none.
     ``marker``: what makes a step of a PyTorch program (a call of its outermost module, or nothing).
     ``steps``: first and last step to watch closely; null = found by the first attempt. ``locate``: find the
     failing step of a MAX program without sync mode first. ``ladder``: go on when blocking does not reproduce.
@@ -50,6 +52,7 @@ class Attempts:
         self.command = list(command)
         self.options = options
         self.records: list[ReplayAttempt] = []
+        self.limits_told: dict[str, None] = {}  # each once, in order
         self.findings: list[Finding] = []
         self.analyses: list[Result | None] = []
         options.folder.mkdir(parents=True, exist_ok=True)
@@ -81,14 +84,20 @@ class Attempts:
             journal=journal,
             output=output,
             grace_s=self.options.grace_s,
-            memory_limit_bytes=self.options.memory_limit_bytes,
+            memory_limit_bytes=memory_limit(self.options.memory_limit_bytes),
         )
         analysis = analyze_output(output)
+        self.limits_told.update(dict.fromkeys(child.limits_told))
         finding = observe(child, rung, analysis)
         self.findings.append(finding)
         self.analyses.append(analysis)
         self.records.append(_record(number, rung, child, finding, set_here))
         return finding
+
+
+def with_limits(statement: str, limits_told: Iterable[str]) -> str:
+    """A verdict in words, with what our limits did to the attempts."""
+    return "; ".join([statement, *(told for told in limits_told if told not in statement)])
 
 
 def analyze_output(output: Path) -> Result | None:
@@ -123,5 +132,5 @@ def _record(
         reached=reached_window(child.journal),
         steps=max((one.step for one in child.journal.progress), default=-1) + 1 or None,
         ops=child.journal.total,
-        notes=finding.notes,
+        notes=(*child.limits_told, *finding.notes),
     )

@@ -58,6 +58,8 @@ def observe(child: ChildOutcome, rung: Rung, analysis: Result | None) -> Finding
         return Finding(outcome="setup_failed", error=child.start_error)
     if child.interrupted:
         return Finding(outcome="interrupted")
+    if child.disk_full and child.exit_code != 0:
+        return Finding(outcome="setup_failed", error="; ".join(child.limits_told))
     if child.timed_out:
         return _timed_out(child.journal)
     root = root_fault(analysis)
@@ -202,7 +204,7 @@ def _what(
     child: ChildOutcome, entry: Entry | None, root: Fault | None, raised: Entry | None
 ) -> tuple[FaultKind, str | None]:
     if child.killed_for == "memory":
-        return "out_of_memory", "the memory limit was exceeded"
+        return "out_of_memory", child.limits_told[0]
     if root is not None:
         return root.kind, root.text
     for one in (entry, raised):

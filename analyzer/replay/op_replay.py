@@ -6,6 +6,7 @@ import shutil
 
 import msgspec
 
+from analyzer.replay.attempts import with_limits
 from analyzer.replay.observe import root_fault
 from analyzer.replay.ops.attempts import OpAttempts
 from analyzer.replay.ops.fitting import is_other_failure, is_same_class
@@ -201,7 +202,7 @@ def _report(
     statement = decision.statement if repro is None else f"{decision.statement}; {repro.text}"
     return ReplayReport(
         verdict=decision.verdict,
-        statement=statement,
+        statement=with_limits(statement, search.attempts.limits_told),
         kind="ops",
         rules_out=decision.rules_out,
         attempts=tuple(search.attempts.records),

@@ -1,4 +1,7 @@
-"""The processes of one attempt, found in ``/proc``: also those that left its session or lost their parent."""
+"""The processes of one attempt, found in ``/proc``: also those that left its session or lost their parent.
+
+Imports the standard library only: the keeper runs it without the packages of this environment.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,15 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-from analyzer.schema import Value
+from typing import NamedTuple
 
 PROC = Path("/proc")
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37  # linux/prctl.h
 _POLL_S = 0.01
 _GIVE_UP_S = 10.0  # a process in the driver (state D) cannot be killed until the driver lets go of it
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class Process(Value):
+class Process(NamedTuple):
     """One process of ``/proc``. ``started`` (clock ticks since boot) tells a reused pid apart."""
 
     pid: int
@@ -107,14 +108,6 @@ class ProcessTree:
                     self._known[process.pid] = process.started
         members = [process for process in processes if self._known.get(process.pid) == process.started]
         return [process for process in members if not self._is_dead(process)]
-
-    def resident_bytes(self) -> int:
-        """Resident memory of all members; shared pages count in each."""
-        total = 0
-        for pid in self.look():
-            with contextlib.suppress(OSError, IndexError):
-                total += int((PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE_BYTES
-        return total
 
     def _is_same(self, pid: int) -> bool:
         process = read_process(pid)

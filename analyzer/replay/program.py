@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analyzer.errors import ReplaySetupError
-from analyzer.replay.attempts import NO_WINDOW, Attempts, ReplayOptions
+from analyzer.replay.attempts import NO_WINDOW, Attempts, ReplayOptions, with_limits
 from analyzer.replay.compare import compare
 from analyzer.replay.hooks.config import FOREVER, HookConfig
 from analyzer.replay.observe import Finding, Position
@@ -46,7 +46,7 @@ def replay_program(log: Result, command: Sequence[str], options: ReplayOptions) 
     analysis, kind = _last_failing(attempts)
     return ReplayReport(
         verdict=decision.verdict,
-        statement=decision.statement,
+        statement=with_limits(decision.statement, attempts.limits_told),
         rules_out=decision.rules_out,
         attempts=tuple(attempts.records),
         op=decision.op,

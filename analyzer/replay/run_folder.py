@@ -7,12 +7,13 @@ import fcntl
 import os
 import re
 import shutil
-import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 from analyzer.errors import ReplaySetupError
+from analyzer.scratch import owned_until_told
 
 KEPT = 5  # finished replays of a directory whose journals and outputs stay, this one included
 
@@ -23,17 +24,24 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{6}-")
 def run_folder(parent: Path) -> Iterator[Path]:
     """A new folder in ``parent``, ours until the block ends; older ones beyond ``KEPT`` are removed.
 
-    The folder stays: the report names the outputs in it. A lock on it says that its replay is running, so
-    that no other one takes it for an old one; the lock ends with the process, however that ends.
+    The folder stays once a report is out, which names the outputs in it. A lock on it says that its replay is
+    running, so that no other one takes it for an old one; the lock ends with the process, however that ends.
 
     Raises:
         ReplaySetupError: It cannot be made.
     """
+    folder = parent / f"{time.strftime('%Y%m%dT%H%M%S-', time.gmtime())}{uuid.uuid4().hex[:12]}"
+    with owned_until_told(folder), _made(folder):
+        yield folder
+
+
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    parent = folder.parent
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with _locked(parent):  # nobody removes what we have made and not yet locked
-            prefix = time.strftime("%Y%m%dT%H%M%S-", time.gmtime())
-            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+            folder.mkdir(mode=0o700)
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             _try_lock(lock)
             _remove_old(parent)
@@ -43,7 +51,7 @@ def run_folder(parent: Path) -> Iterator[Path]:
             "variable XDG_STATE_HOME names another place"
         ) from error
     try:
-        yield folder
+        yield
     finally:
         os.close(lock)
 

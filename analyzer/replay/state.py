@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import platformdirs
 from analyzer.errors import ReplaySetupError
 from analyzer.pipeline import Options
 from analyzer.schema import Result, Value
+from analyzer.scratch import unfinished_file
 
 _APPLICATION = "trace-analyze"
 
@@ -122,12 +122,5 @@ def _read(cwd: Path) -> LastAnalysis | None:
 def _write(path: Path, data: bytes) -> None:
     """Write beside, then rename: a reader never sees half a file, and a full disk leaves none behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        made = Path(file.name)
-        try:
-            file.write(data)
-            file.flush()
-            made.replace(path)
-        except BaseException:
-            made.unlink(missing_ok=True)
-            raise
+    with unfinished_file(path) as file:
+        file.write_bytes(data)

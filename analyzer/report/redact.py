@@ -13,8 +13,10 @@ from functools import partial
 
 import msgspec
 
+from analyzer.report.redact_keys import is_key_option
 from analyzer.report.redact_paths import is_telling, without_folders
-from analyzer.report.redact_patterns import COMMON, KEY_OPTION, KNOWN, NAMES, PUBLIC_HOSTS, SECRETS
+from analyzer.report.redact_patterns import COMMON, KNOWN, NAMES, PUBLIC_HOSTS
+from analyzer.report.redact_secrets import exchanged, taken, without_secrets
 from analyzer.report.request import ReportContext
 from analyzer.report.sections import excerpts_wanted
 from analyzer.schema import Result
@@ -52,6 +54,8 @@ NEVER_TEXT = frozenset(
 
 _PLACEHOLDER = re.compile(r"(?:host|user|ip|email|mac|pod|folder|model|request-text|gpu-uuid)-\d+")
 
+_POD_PROCESS = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
+
 
 class Redactor:
     """Learns names from texts, then replaces them in texts.
@@ -74,7 +78,7 @@ class Redactor:
             return
         self._cleaned.clear()
         self._bare = None
-        self._seen[text] = self._named(_without_secrets(_cut(text)))
+        self._seen[text] = self._named(without_secrets(_cut(text)))
 
     def clean(self, text: str) -> str:
         """The text without secrets and, if wanted, without names."""
@@ -85,9 +89,9 @@ class Redactor:
 
     def _clean(self, text: str) -> str:
         if not self._names:
-            return _without_secrets(_cut(text))
+            return without_secrets(_cut(text))
         named = self._seen.get(text)
-        named = self._named(_without_secrets(_cut(text))) if named is None else named
+        named = self._named(without_secrets(_cut(text))) if named is None else named
         return self._bare_names().sub(self._replaced_bare, named)
 
     def _named(self, text: str) -> str:
@@ -105,12 +109,12 @@ class Redactor:
 
     def clean_block(self, lines: Sequence[str]) -> list[str]:
         """Secrets over the whole block, names line by line."""
-        whole = _without_secrets("\n".join(line.replace("\n", " ") for line in lines))
+        whole = without_secrets("\n".join(line.replace("\n", " ") for line in lines))
         return [self.clean(line) for line in whole.split("\n")]
 
     def _replaced(self, kind: str, match: re.Match[str]) -> str:
-        placeholder = self._placeholder(kind, _taken(match))
-        return match.group() if placeholder is None else _exchanged(match, placeholder)
+        placeholder = self._placeholder(kind, taken(match))
+        return match.group() if placeholder is None else exchanged(match, placeholder)
 
     def _placeholder(self, kind: str, value: str) -> str | None:
         """Null for what is no name after all."""
@@ -146,17 +150,6 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "…"
 
 
-def _taken(match: re.Match[str]) -> str:
-    return match.group("x") if "x" in match.re.groupindex else match.group()
-
-
-def _exchanged(match: re.Match[str], placeholder: str) -> str:
-    """The match with its telling part replaced, and only there."""
-    group = "x" if "x" in match.re.groupindex else 0
-    text, start = match.group(), match.start()
-    return text[: match.start(group) - start] + placeholder + text[match.end(group) - start :]
-
-
 def _is_plain(kind: str, value: str) -> bool:
     """Values that give nothing away, and placeholders of ours."""
     low = value.lower().strip(".")
@@ -175,29 +168,28 @@ def _is_address(value: str) -> bool:
     return not (address.is_loopback or address.is_unspecified)
 
 
-def _without_secrets(text: str) -> str:
-    for name, pattern in SECRETS:
-        text = pattern.sub(partial(_secret, name), text)
-    return text
+def redactor_of(result: Result, context: ReportContext) -> Redactor:
+    """Knows the names of a result and of its raw lines, if the context asks for names."""
+    redactor = Redactor(names=context.redact)
+    if context.redact:
+        tree = msgspec.to_builtins(result)
+        lines = [context.excerpt(source, first, last) for source, first, last in excerpts_wanted(result)]
+        raw = dict.fromkeys(line for some in lines for line in some)
+        for text in (*_pods(result), *dict.fromkeys(_texts(tree)), *raw):
+            redactor.learn(text)
+    return redactor
 
 
-def _secret(name: str, match: re.Match[str]) -> str:
-    """The placeholder, with as many line ends as the secret had: line numbers stay right."""
-    taken = _taken(match)
-    if taken.startswith("[redacted:"):
-        return match.group()
-    return _exchanged(match, f"[redacted:{name}]" + f"\n[redacted:{name}]" * taken.count("\n"))
+def _pods(result: Result) -> Iterator[str]:
+    """Processes that are told apart by pod and container, as texts that show it."""
+    return (f"pod/{one.key}" for one in result.processes if _POD_PROCESS.fullmatch(one.key))
 
 
 def redacted(result: Result, context: ReportContext) -> tuple[Result, ReportContext]:
     """Result and raw lines without secrets, and without names where the context asks for it."""
-    redactor = Redactor(names=context.redact)
+    redactor = redactor_of(result, context)
     tree = msgspec.to_builtins(result)
     texts = dict.fromkeys(_texts(tree))  # each once: op names and frames come again and again
-    if context.redact:
-        lines = [context.excerpt(source, first, last) for source, first, last in excerpts_wanted(result)]
-        for text in (*texts, *dict.fromkeys(line for some in lines for line in some)):
-            redactor.learn(text)
 
     def excerpt(source: int, first: int, last: int) -> Sequence[str]:
         return redactor.clean_lines(context.excerpt(source, first, last))
@@ -223,7 +215,7 @@ def _texts(value: object) -> Iterator[str]:
 
 def _wants_secret(word: object) -> bool:
     """Whether the next word of a command line is a key."""
-    return isinstance(word, str) and KEY_OPTION.fullmatch(word) is not None
+    return isinstance(word, str) and is_key_option(word)
 
 
 def _mapped(value: object, clean: Mapping[str, str]) -> object:

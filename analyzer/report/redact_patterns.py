@@ -1,4 +1,6 @@
-"""What keys, people, hosts and requests look like in logs. Group ``x`` is what goes; else the whole match.
+"""What people, hosts, pods and requests look like in logs (secrets: ``redact_secrets``).
+
+Group ``x`` is what goes; else the whole match.
 
 A small table instead of a library: the ones that exist are no longer kept (detect-secrets, scrubadub) or
 bring a language model (Presidio). No pattern may backtrack far: logs have long lines.
@@ -11,16 +13,9 @@ import re
 Table = tuple[tuple[str, re.Pattern[str]], ...]
 
 _IS = r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?"  # key=value, "key": "value"
-_MIXED = r"(?=[\w+/.~=-]{0,99}\d)(?=[\w+/.~=-]{0,99}[A-Za-z])[\w+/.~=-]{12,}"  # letters and digits: no number
 _NAME = r"[A-Za-z][A-Za-z0-9._-]{1,80}"
 _HOSTISH = r"(?=[A-Za-z._-]{0,80}[\d.-])[A-Za-z][A-Za-z0-9._-]{2,80}"  # has a digit, dot or hyphen
 _QUOTED = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
-_BLOCK = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)"
-_PRIVATE_KEYS = (
-    "api[_-]?keys?|secret(?:[_-]?(?:access)?[_-]?key)?|(?:access|auth|hf)[_-]?token|client[_-]?secret"
-)
-_KEY_OPTIONS = "api-key|token|password|secret"
-_KEYWORDS = f"{_PRIVATE_KEYS}|_token"
 _TEXT_KEYS = (
     "prompts?|(?:prompt|input|generated|output)_text|user_input|content|query|completion|text|inputs|"
     "messages|stop|bad_words"
@@ -54,44 +49,30 @@ _SAFE = "bcdfghjklmnpqrstvwxz2456789"  # the letters of the endings that Kuberne
 _OF_SET = rf"[{_SAFE}]{{8,10}}-[{_SAFE}]{{5}}"
 _OF_JOB = rf"(?=[{_SAFE}]{{0,4}}\d)(?=\d{{0,4}}[a-z])[{_SAFE}]{{5}}"  # "-small" is a word
 
+# Where Kubernetes and its commands name a pod, or the set that it is of: name-0 alone can be anything.
+_POD = r"[a-z0-9](?=[a-z0-9.]{0,200}-)[a-z0-9.-]{1,250}[a-z0-9]"
+_OF_KIND = r"(?:pods?|po|statefulsets?|sts|deploy(?:ments?)?|replicasets?|rs|daemonsets?|ds|jobs?)"
+_WITH_VALUE = r"(?:-n|--namespace|-c|--container|-l|--selector|-o|--output|--tail|--since|--context)"
+_ASKS = rf"(?:logs|exec|attach|port-forward|debug|cp|[a-z]{{3,9}}[ \t]{_OF_KIND})"
+_OPTIONS = rf"(?:[ \t]{{1,3}}(?:{_WITH_VALUE}[ =][^\s=]+|--?[\w-]+(?:=\S+)?))*+"  # *+: no way back
+_NAMED = r"(?:[\w.]{1,40}/)?"  # pod/name, namespace/name
+POD_PLACES = (
+    rf"\b(?:kubectl|oc)\b[^\n|;&#]{{0,160}}?[ \t]{_ASKS}{_OPTIONS}[ \t]{{1,3}}{_NAMED}(?P<x>{_POD})",
+    rf"\b(?i:pods?)[ \t]\\{{0,2}}[\"'](?:[a-z0-9-]{{1,63}}/)?(?P<x>{_POD})(?=\\{{0,2}}[\"'])",
+    r"\b(?i:pods?)[ \t](?:[a-z0-9-]{1,63}/)?(?P<x>[a-z0-9][a-z0-9-]{0,200}-\d{1,5})(?![\w.-]*\w)",
+    rf"\b(?i:pod){_IS}[a-z0-9-]{{1,63}}/(?P<x>{_POD})",
+    rf"\b(?:statefulset|deployment|replicaset|daemonset|job)s?(?:\.[a-z]{{1,20}})?/(?P<x>{_POD})",
+    rf"\b(?:StatefulSet|Deployment|ReplicaSet|DaemonSet)[ \t][\"']?(?P<x>{_POD})",
+    rf"\bpods/[a-z0-9-]{{1,63}}_(?P<x>{_POD})_[0-9a-f-]{{32,36}}",
+    rf"\bcontainers/(?P<x>{_POD})_[a-z0-9-]{{1,63}}_",
+    rf"(?m)^(?P<x>{_POD})[ \t]{{1,80}}\d{{1,3}}/\d{{1,3}}[ \t]{{1,20}}[A-Z]",  # kubectl get pods
+    rf"(?m)^(?:Name|Controlled By):[ \t]{{1,20}}(?:\w{{1,20}}/)?(?P<x>{_POD})",  # kubectl describe
+)
+
 
 def _compiled(rows: tuple[tuple[str, str], ...]) -> Table:
     return tuple((name, re.compile(pattern)) for name, pattern in rows)
 
-
-# Always replaced: no report needs a key.
-SECRETS = _compiled(
-    (
-        ("private-key", rf"(?s){_BLOCK}"),
-        ("private-key", r"(?m)^(?P<x>[A-Za-z0-9+/]{64}=*)$"),  # a line out of the middle of one
-        ("authorization", rf"(?i)\bauthorization{_IS}(?P<x>(?:[a-z]+ )?[^\s\"',]{{4,}})"),
-        ("bearer-token", r"(?i)\bbearer (?P<x>[a-z0-9._~+/=-]{8,})"),
-        ("jwt", r"\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*"),
-        ("aws-key", r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA)[A-Z0-9]{16}\b"),
-        ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{20,})"),
-        ("gitlab-token", r"\bglpat-[\w-]{16,}"),
-        ("hf-token", r"\bhf_[A-Za-z0-9]{16,}"),
-        ("api-key", r"\b(?:sk|pk|rk)-[\w-]{16,}"),
-        ("api-key", r"\b[sr]k_(?:live|test)_\w{10,}"),
-        ("nvidia-key", r"\bnvapi-[\w-]{16,}"),
-        ("google-key", r"\bAIza[\w-]{30,}"),
-        ("slack-token", r"\bxox[abeprs]-[\w-]{10,}"),
-        ("url-password", r"://[^\s/:@]{1,80}:(?P<x>[^\s/@]{1,200})@"),
-        ("password", rf"(?i)(?:password|passwd|passphrase){_IS}(?P<x>[^\s\"',;)]{{4,}})"),
-        ("secret", rf"(?i)(?:{_KEYWORDS}){_IS}(?P<x>{_MIXED})"),
-        ("secret", rf"(?i)(?:{_PRIVATE_KEYS})[\"']?\s{{0,3}}[=:]\s{{0,3}}\[?[\"'](?P<x>[^\s\"']{{4,}})[\"']"),
-        (
-            "secret",
-            r"(?i)--?(?:[a-z]+-)?(?:api-key|token|password|secret)[ =][\"']?(?P<x>[^\s\"'-][^\s\"']{5,})",
-        ),
-        (
-            "url-secret",
-            r"(?i)[?&](?:[a-z-]{0,30}(?:token|key|sig|signature|credential|secret))=(?P<x>[^\s&\"'#]{6,})",
-        ),
-    )
-)
-
-KEY_OPTION = re.compile(rf"(?i)--?(?:[a-z]+-)?(?:{_KEY_OPTIONS})")  # its key is the next word
 
 # Replaced with --redact, each value by the same placeholder wherever it stands.
 NAMES = _compiled(
@@ -119,6 +100,7 @@ NAMES = _compiled(
         ("host", rf"(?i)\b(?:host|node|server|instance){_IS}(?P<x>{_HOSTISH})(?![\w.(-])"),
         ("pod", rf"(?i)\b(?:pod|pod[_-]?name|POD_NAME){_IS}(?P<x>{_HOSTISH})"),
         ("pod", rf"\bpods?/(?P<x>{_HOSTISH})"),
+        *(("pod", pattern) for pattern in POD_PLACES),
         ("pod", rf"(?<![\w.-])[a-z](?:[a-z0-9-]{{0,50}}[a-z0-9])?-(?:{_OF_SET}|{_OF_JOB})(?![a-z0-9-])"),
         ("host", rf"(?<![\w\\:])\\{{2,4}}(?P<x>{_NAME})(?=\\)"),
         ("host", rf"\[(?P<x>{_HOSTISH})\]:\d{{2,5}}(?![\w:-])"),

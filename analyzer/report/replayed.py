@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analyzer.replay_result import Replay, ReplayedOp
+from analyzer.report.plain import plain
 from analyzer.report.timeline_table import duration
 
 OPS_SHOWN = 20
@@ -54,7 +55,7 @@ def render_replayed(replay: Replay, *, width: int, color: bool) -> str:
     order = sorted(replay.ops, key=lambda one: (-(one.device_ns or 0), one.number))
     for one in order[:OPS_SHOWN]:
         table.add_row(
-            Text(one.name),
+            Text(plain(one.name)),
             "" if one.log_id is None else str(one.log_id),
             "" if one.step is None else str(one.step),
             _FIDELITY[one.fidelity],

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from analyzer.replay_result import BlamedOp
-from analyzer.report.plain import plain
+from analyzer.report.plain import plain, plain_json
 from analyzer.report.request import ReportContext
 from analyzer.report.signature import Signature, signature
 from analyzer.report.story.marks import key_of, suspects_by_op, window_ops
@@ -33,9 +33,8 @@ def render(result: Result, context: ReportContext, limit_bytes: int | None = Non
     """The root faults as SARIF results. With a limit the code flow is shortened, and that is counted."""
     flow = FLOW_LIMIT
     while True:
-        data = (json.dumps(_log(result, context, flow), indent=2, ensure_ascii=False) + "\n").encode(
-            "utf-8", errors="backslashreplace"
-        )
+        document = json.dumps(_log(result, context, flow), indent=2, ensure_ascii=False)
+        data = f"{plain_json(document)}\n".encode("utf-8", errors="backslashreplace")
         if limit_bytes is None or len(data) <= limit_bytes or flow == 0:
             return data
         flow //= 4

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from analyzer.report.plain import plain
 from analyzer.schema import TimingBasis
 
 OPS_SHOWN = 20
@@ -44,7 +45,7 @@ def render_timeline(
     console = Console(file=out, width=width, force_terminal=color, no_color=not color, highlight=False)
     console.print(Text(f"Ops: {totals.height} names, {totals['count'].sum()} launches; {_BASIS[basis]}"))
     for note in notes:
-        console.print(Text(note))
+        console.print(Text(plain(note)))
     console.print(_ops_table(totals.head(OPS_SHOWN)))
     if totals.height > OPS_SHOWN:
         console.print(Text(f"and {totals.height - OPS_SHOWN} more names"))
@@ -60,7 +61,7 @@ def _ops_table(totals: pl.DataFrame) -> Table:
     table = _table(heads)
     for row in totals.iter_rows(named=True):
         table.add_row(
-            Text(row["name"]),
+            Text(plain(row["name"])),
             str(row["count"]),
             duration(row["total_ns"]),
             duration(row["median_ns"]),
@@ -90,7 +91,7 @@ def _steps_table(steps: pl.DataFrame) -> Table:
     for row in steps.iter_rows(named=True):
         table.add_row(
             str(row["step"]),
-            Text(row["process"]),
+            Text(plain(row["process"])),
             str(row["ops"]),
             duration(row["duration_ns"]),
             "outlier" if row["outlier"] else "",

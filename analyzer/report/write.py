@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import tempfile
 from pathlib import Path
 
 from analyzer.errors import InputError
+from analyzer.scratch import unfinished_file
 
 HINTS = {
     errno.ENOSPC: "no space left on the device",
@@ -50,18 +50,11 @@ def _write(path: Path, content: bytes) -> None:
         return
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(file.fileno(), _mode(path))
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with unfinished_file(path) as temporary, temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(file.fileno(), _mode(path))
+        os.fsync(file.fileno())
     _sync_folder(path.parent)
 
 

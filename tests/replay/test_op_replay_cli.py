@@ -153,12 +153,6 @@ def test_two_outputs_need_two_files(tmp_path: Path) -> None:
     assert not (tmp_path / "a.md").exists()
 
 
-def test_redaction_without_a_report_is_told_to_do_nothing(tmp_path: Path) -> None:
-    (tmp_path / "serve.log").write_bytes(NO_OPS.read_bytes())
-    code, _, err = cli(tmp_path, "serve.log", "--redact")
-    assert (code, "what is printed is not redacted" in err) == (0, True), err
-
-
 def test_a_program_of_the_users_is_not_replaced_by_a_repro(tmp_path: Path) -> None:
     serve = tmp_path / "serve.py"
     serve.write_text("import torch\n")

@@ -5,6 +5,7 @@ Knows nothing of how a launch was met (dispatch mode, Triton hook, CUDA graph). 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import sys
@@ -149,6 +150,30 @@ class Recorder:
         if self._marks is not None:
             self._marks.close()
         self._sink.close()
+
+
+class Nowhere:
+    """Takes ops and keeps none: there is no room for a ring, and the program goes on."""
+
+    def launch(self, ident: int, op: bytes, frames: bytes, inputs: bytes | None, step: int = 0) -> None:
+        """Not kept."""
+
+    def returned(self, ident: int) -> None:
+        """Not kept."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def ring_or_nowhere(folder: str, slots: int) -> Sink:
+    """The ring of a process that was forked; where none can be made it is said once."""
+    try:
+        return ring_for_process(folder, slots)
+    except OSError as error:
+        told = f"trace-analyze record: no op log of process {os.getpid()}: {error.strerror or error}\n"
+        with contextlib.suppress(OSError):
+            os.write(2, told.encode())
+        return Nowhere()
 
 
 def ring_for_process(folder: str, slots: int) -> Ring:

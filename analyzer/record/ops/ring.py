@@ -45,7 +45,7 @@ class Ring:
     """Writer. One for each process; threads share it."""
 
     def __init__(self, path: str, slots: int, text_bytes: int, input_bytes: int) -> None:
-        """Make the file. It is sparse: pages that are not used take no disk.
+        """Make the file, whole: a store into a page that the disk has no room for would kill the program.
 
         Args:
             path: A file there is replaced.
@@ -64,8 +64,12 @@ class Ring:
         self._lock = threading.Lock()
         self._places: dict[bytes, int] = {}
         with Path(path).open("wb+") as file:
-            file.truncate(self._bases[1] + input_bytes)
-            self._map = mmap.mmap(file.fileno(), 0)
+            try:
+                os.posix_fallocate(file.fileno(), 0, self._bases[1] + input_bytes)
+                self._map = mmap.mmap(file.fileno(), 0)
+            except OSError:
+                Path(path).unlink(missing_ok=True)
+                raise
         self._words = memoryview(self._map).cast("q")
         self._pack = SLOT.pack_into
         self._half = text_bytes // 2

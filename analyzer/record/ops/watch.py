@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from analyzer.errors import InputError
+from analyzer.record.losses import Losses
 from analyzer.record.ops.dump import RingDump, RingOp, read_ring, render_events, render_marks, save_inputs
 from analyzer.record.ops.marks_file import remove_marks
 from analyzer.record.ops.settings import RING_SUFFIX
@@ -48,9 +49,10 @@ class _Seen(msgspec.Struct):
 class OpsWatch:
     """Looks after the folder of rings of one recording."""
 
-    def __init__(self, folder: Path, inputs: Path) -> None:
+    def __init__(self, folder: Path, inputs: Path, losses: Losses | None = None) -> None:
         self._folder = folder
         self._inputs = inputs
+        self._losses = losses or Losses(lambda _text: None)
         self._seen: dict[Path, _Seen] = {}
         self._soft_s = 0.0
         self._started = False
@@ -103,7 +105,7 @@ class OpsWatch:
         """Ops of all rings that are not in the log yet, stamped, in order of time within a process."""
         dumps = []
         for path in self._folder.glob(f"*{RING_SUFFIX}"):
-            with contextlib.suppress(InputError):  # killed while it made the file: there are no ops in it
+            with contextlib.suppress(InputError, OSError):  # killed while it made the file, or just removed
                 dumps.append((path, read_ring(path)))
         dumps.sort(key=lambda one: one[1].started_ns)
         return b"".join(self._block(path, dump) for path, dump in dumps if dump.ops)
@@ -118,7 +120,10 @@ class OpsWatch:
         lost = new[0].id - seen.next_id if new else 0
         step = seen.step
         self._note(seen, new, late)
-        save_inputs(new, self._inputs, prefix=f"{dump.pid}-")
+        try:
+            save_inputs(new, self._inputs, prefix=f"{dump.pid}-")
+        except OSError as error:  # the recording goes on; a replay will have no values for these ops
+            self._losses.note(f"{self._inputs}: inputs of ops cannot be saved: {error.strerror or error}")
         head = render_line("OPS", {"pid": dump.pid, "ops": len(new), "lost": lost})
         out = [stamp_lines(f"{head}\n".encode(), time.time_ns(), _STREAM)]
         for time_ns, text in render_events(new, late, step):

@@ -50,7 +50,7 @@ def open_progress(path: str) -> memoryview:
     """
     name = f"{path}.{os.getpid()}.progress"
     file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    os.ftruncate(file, FIELDS * _WORD)
+    os.write(file, bytes(FIELDS * _WORD))  # not a hole: on a full disk a store into one kills the program
     view = memoryview(mmap.mmap(file, FIELDS * _WORD)).cast("q")
     os.close(file)
     view[STEP] = -1

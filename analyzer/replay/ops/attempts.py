@@ -9,6 +9,7 @@ import msgspec
 
 import analyzer
 from analyzer.replay.attempts import analyze_output
+from analyzer.replay.memory import memory_limit
 from analyzer.replay.ops.observe import FAILING, OpFinding, observe_ops
 from analyzer.replay.ops.options import OpReplayOptions
 from analyzer.replay.ops.words import least_true
@@ -38,6 +39,7 @@ class OpAttempts:
         self.plan = plan
         self.options = options
         self.records: list[ReplayAttempt] = []
+        self.limits_told: dict[str, None] = {}  # each once, in order
         self.trials: list[Trial] = []
         self.findings: list[OpFinding] = []
         self.folder = options.folder.absolute()
@@ -76,10 +78,11 @@ class OpAttempts:
             journal=journal,
             output=base.with_suffix(".log"),
             grace_s=self.options.grace_s,
-            memory_limit_bytes=self.options.memory_limit_bytes,
+            memory_limit_bytes=memory_limit(self.options.memory_limit_bytes),
             cwd=self.folder,
         )
         analysis = None if child.exit_code == 0 else analyze_output(child.output)
+        self.limits_told.update(dict.fromkeys(child.limits_told))
         finding = observe_ops(child, analysis)
         self.trials.append(trial)
         self.findings.append(finding)
@@ -145,7 +148,7 @@ class OpAttempts:
             used_device=finding.used_device,
             ops=child.journal.total,
             fidelity=fidelity,
-            notes=finding.notes,
+            notes=(*child.limits_told, *finding.notes),
         )
 
 

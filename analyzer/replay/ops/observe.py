@@ -61,6 +61,8 @@ def observe_ops(child: ChildOutcome, analysis: Result | None) -> OpFinding:
     facts = _Facts(journal)
     if child.interrupted:
         return facts.finding("interrupted")
+    if child.disk_full and child.exit_code != 0:
+        return facts.finding("setup_failed", error="; ".join(child.limits_told))
     failed = next(journal.of("failed"), None)
     if failed is not None:
         return _raised(failed, analysis, facts)
@@ -148,9 +150,7 @@ def _died(child: ChildOutcome, analysis: Result | None, facts: _Facts) -> OpFind
     kind: FaultKind = root.kind if root else kind_of_signal(child.signal or 0)
     error = root.text if root else ending(child)
     if child.killed_for == "memory":
-        return facts.finding(
-            "out_of_memory", opened, kind="out_of_memory", error="the memory limit was exceeded"
-        )
+        return facts.finding("out_of_memory", opened, kind="out_of_memory", error=child.limits_told[0])
     if opened is None and suspect is None:
         if bye:
             return facts.passed()  # what a framework does at its own end is none of the ops
@@ -164,7 +164,9 @@ def _died(child: ChildOutcome, analysis: Result | None, facts: _Facts) -> OpFind
 def _last_words(output: Path) -> str | None:
     """The last line that a child printed: of a traceback it is the exception."""
     try:
-        data = output.read_bytes()[-_TAIL_BYTES:]
+        with output.open("rb") as file:
+            file.seek(max(0, output.stat().st_size - _TAIL_BYTES))
+            data = file.read()
     except OSError:
         return None
     lines = [line.strip() for line in data.decode("utf-8", "replace").splitlines() if line.strip()]

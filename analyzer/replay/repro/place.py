@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 from analyzer.errors import UsageError
+from analyzer.scratch import unfinished_file
 
 _MARK = b"Written by trace-analyze"
 _HEAD_BYTES = 4096  # the docstring of a written program stands at its beginning
@@ -72,12 +72,6 @@ def place_program(made: Path, path: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
-    os.close(handle)
-    try:
-        shutil.copyfile(source, name)
-        shutil.copymode(source, name)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with unfinished_file(target) as file:
+        shutil.copyfile(source, file)
+        shutil.copymode(source, file)

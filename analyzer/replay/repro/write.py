@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from analyzer.errors import AnalyzerError
+from analyzer.replay.memory import memory_limit
 from analyzer.replay.ops.state import Search
 from analyzer.replay.ops.verdict import Failing
 from analyzer.replay.ops.words import FIDELITIES, FIDELITY_WORDS, inputs_told
@@ -109,7 +110,7 @@ def _run(search: Search, arguments: list[str], name: str, *, with_package: bool)
         journal=attempts.folder / f"{name}.journal",
         output=attempts.folder / f"{name}.log",
         grace_s=options.grace_s,
-        memory_limit_bytes=options.memory_limit_bytes,
+        memory_limit_bytes=memory_limit(options.memory_limit_bytes),
         cwd=attempts.folder,
     )
 
