@@ -15,6 +15,7 @@ import polars as pl
 
 from analyzer.errors import InputError
 from analyzer.ingest import lines as scanning
+from analyzer.ingest.crowd import MAX_PROCESSES, largest
 from analyzer.ingest.envelope import LINES_SCHEMA, strip
 from analyzer.ingest.owners import adopt, find_owners
 from analyzer.ingest.reader import LineReader
@@ -41,13 +42,18 @@ OPS_SCHEMA = {
 
 
 class Loaded(msgspec.Struct, kw_only=True):
-    """One source after ingest. ``cut_ops``: line, text of op heads without a readable id."""
+    """One source after ingest.
+
+    ``cut_ops``: line, text of op heads without a readable id; ``crowd_ops``: the same of ops of processes
+    beyond those that can be kept.
+    """
 
     source: Source
     total_lines: int
     gated: pl.DataFrame
     ops: pl.DataFrame
     cut_ops: pl.DataFrame
+    crowd_ops: pl.DataFrame
     reader: LineReader
     notes: list[str]
 
@@ -88,7 +94,9 @@ def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
     has_op = pl.col("text").str.contains("[OP] ", literal=True)
     slow = gated.filter(has_op)
     closers = _closers(path, found.closers, slow, source.index)
-    ops = _with_bodies(_ops_of_both(clean, slow, source.index), closers)
+    all_ops = _ops_of_both(clean, slow, source.index)
+    kept_ops = largest(all_ops, MAX_PROCESSES)
+    ops = _with_bodies(kept_ops, closers)
     cut = ops["id"].null_count() > 0
     reader = LineReader(path, source.index, found.total_lines, size_bytes)
     reader.owners = find_owners(gated, reader.raw)
@@ -99,9 +107,14 @@ def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
         gated=gated,
         ops=ops.filter(pl.col("id").is_not_null()) if cut else ops,
         cut_ops=ops.filter(pl.col("id").is_null()).select("line", "name"),
+        crowd_ops=_crowd(all_ops, kept_ops).select("line", "name"),
         reader=reader,
         notes=[*source.notes, *notes],
     )
+
+
+def _crowd(ops: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
+    return ops.clear() if kept.height == ops.height else ops.join(kept, on="process", how="anti")
 
 
 def _ops_of_both(clean: pl.DataFrame, slow: pl.DataFrame, source: int) -> pl.DataFrame:

@@ -193,5 +193,6 @@ WITNESS = Witness(
     value_printer=True,
     gates=("before_launch", "after_launch", "aoti_model_inputs"),
     read=read,
+    bulk=True,
     grammar="aoti_printer.lark",
 )
