@@ -20,7 +20,7 @@ MAX_SIZE_BYTES = 2**60  # no memory is larger; sums of sizes stay within 64 bits
 _MOST_CHARACTERS = 400  # a double printed in full has 309 digits before its point
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,20}")
 _HEXADECIMAL = re.compile(r"[-+]?(?:0[xX])?[0-9a-fA-F]{1,16}")
-_REAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?")
+_REAL = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]{1,9})?")
 _WORD = re.compile(r"[-+]?(?:nan|inf)")
 _SHOWN = 60  # characters of a refused text in its error
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from analyzer.ingest.crowd import MAX_PROCESSES, MAX_TEXTS, first_and_last
 from analyzer.ingest.load import Loaded
 from analyzer.model import BLOCKS, STEP_MARKS, FaultRecord, KernelLog, Reading, Record
 from analyzer.parse.mentions import is_code, mentioned
@@ -86,6 +87,7 @@ def _read_source(one: Loaded, result: Readings) -> None:
     result.blocks[source] = lines.blocks
     lines.lost |= _untaken(source, offered, lines, result)
     lines.lost |= _cut_ops(one, result)
+    lines.lost |= _crowd(one, offered, lines, result)
     result.parsed[source] = lines.parsed
     result.continuation[source] = lines.continuation - lines.parsed
     result.unrecognised[source] = lines.lost - lines.parsed - lines.continuation
@@ -119,6 +121,7 @@ def _read_all(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFrame
         if passed.is_empty():
             continue
         gated = own.filter(pl.col("text").is_in(passed.implode()))
+        gated = gated if witness.bulk else first_and_last(gated, MAX_TEXTS)
         reading = witness.run(gated, one.reader, [other for *_, other in found])
         reading.records = complete(reading.records, gated)
         found.append((witness, gated, reading))
@@ -217,6 +220,36 @@ def _cut_ops(one: Loaded, result: Readings) -> set[int]:
             )
         )
     return set(one.cut_ops["line"].to_list())
+
+
+def _crowd(
+    one: Loaded, offered: Sequence[tuple[Witness, pl.DataFrame]], lines: _Lines, result: Readings
+) -> set[int]:
+    """Lines of which there were too many different ones: counted, and said where nobody overlooks it."""
+    lost = set(one.crowd_ops["line"].to_list())
+    if lost:
+        line, name = one.crowd_ops.row(0)
+        why = f"op records of more than {MAX_PROCESSES} processes: the rest is counted, not read"
+        _tell(one, result, _loss(one.source.index, line, "max_ops", name, why=why, count=len(lost)))
+    for witness, gated in offered:
+        if witness.bulk or gated.height < MAX_TEXTS:
+            continue
+        passed = one.gated.filter(pl.col("text").str.contains_any(list(witness.gates)))
+        taken = list(lines.taken() | lost)
+        left = passed.filter(~pl.col("line").is_in(gated["line"].implode()) & ~pl.col("line").is_in(taken))
+        if left.is_empty():
+            continue
+        lost.update(left["line"])
+        line, text = left.select("line", "text").row(0)
+        why = f"more than {MAX_TEXTS} different texts of {witness.name}: the rest is counted, not read"
+        _tell(one, result, _loss(one.source.index, line, witness.name, text, why=why, count=left.height))
+    return lost
+
+
+def _tell(one: Loaded, result: Readings, loss: Loss) -> None:
+    """A loss that comes first, and a note of the input."""
+    result.losses.insert(0, loss)
+    one.notes.append(f"{loss.why} ({loss.count} lines, from line {loss.line} on)")
 
 
 def _loss(source: int, line: int, witness: str, text: str, *, why: str, count: int) -> Loss:

@@ -63,6 +63,7 @@ class Witness(Value):
     believed where nothing else in the log shows one. ``collective``: it watches collectives of several ranks.
     ``launcher``: it starts the processes of a job and tells how they ended.
     ``value_printer``: it prints tensor values, from which faults are concluded.
+    ``bulk``: it prints a line for each launch, thread or step and is read in columns: no limit on its texts.
     ``mode``: the field of ``schema.Modes`` that its text shows to be on.
     """
 
@@ -79,6 +80,7 @@ class Witness(Value):
     collective: bool = False
     launcher: bool = False
     value_printer: bool = False
+    bulk: bool = False
     mode: str | None = None
 
     def run(self, frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading] = ()) -> Reading:

@@ -13,13 +13,13 @@ from analyzer.tables.codes import CODES
 
 # A full stop behind words: not that of a path (`torch.`), a number (`2.`) or an abbreviation in a list.
 _SENTENCE = re.compile(r"(?:^| )[(\"'`]*[A-Za-z][A-Za-z'()`-]*[a-z)`][.!?][)\]\"'`]*$")
-_WORDS = re.compile(r"\S+ +\S+ +\S")
+_WORDS = re.compile(r"\S +\S++ +\S")
 # The last field of the kernel's own sentence on a process that it killed.
 _LAST_FIELD = re.compile(r" oom_score_adj:-?[0-9]+$")
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
 _QUOTES = "\"`'"
 _LINES = 200  # of a report
-_NAME_END = re.compile(r"[\w.$:]+$")
+_NAME_END = re.compile(r"(?<![\w.$:])[\w.$:]++$")
 
 
 def is_cut_off(reader: LineReader, line: int) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import BinaryIO, NamedTuple
 
+from analyzer.ingest.long_lines import Target, bounded_line
 from analyzer.numbers import natural
 
 _CHUNK_BYTES = 1 << 20
@@ -37,7 +38,7 @@ def is_json(sample: bytes) -> bool:
     return _JSON.search(sample) is not None
 
 
-def rewrite_json(source: BinaryIO, target: BinaryIO) -> None:
+def rewrite_json(source: BinaryIO, target: Target) -> None:
     """Copy with messages that are lists of bytes as strings: the gates of the scan look at plain text."""
     while chunk := source.read(_CHUNK_BYTES):
         target.write(_BYTES.sub(_as_string, chunk + source.readline()))
@@ -56,7 +57,7 @@ class _Field(NamedTuple):
     lines: int
 
 
-def rewrite_export(source: BinaryIO, target: BinaryIO) -> None:
+def rewrite_export(source: BinaryIO, target: Target) -> None:
     """Copy an export as ``journalctl -o short-iso-precise`` shows it, a line for each line."""
     entry: list[_Field] = []
     for field in _fields(source):
@@ -70,7 +71,7 @@ def rewrite_export(source: BinaryIO, target: BinaryIO) -> None:
 
 def _fields(source: BinaryIO) -> Iterator[_Field]:
     """The fields in order; one without a name ends an entry."""
-    while line := source.readline():
+    while line := bounded_line(source):
         name, equals, value = line.rstrip(b"\n").partition(b"=")
         if equals or not name:
             yield _Field(name, value, line.count(b"\n"))
@@ -81,7 +82,7 @@ def _fields(source: BinaryIO) -> Iterator[_Field]:
             yield _Field(name, head, 1 + head.count(b"\n"))
             continue
         value = source.read(size)
-        rest = source.readline()
+        rest = bounded_line(source)
         yield _Field(name, value, 1 + head.count(b"\n") + value.count(b"\n") + rest.count(b"\n"))
 
 

@@ -7,7 +7,6 @@ first. Both ways meet in the same ``OPS`` frame.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,17 +14,15 @@ import msgspec
 import polars as pl
 
 from analyzer.errors import InputError
-from analyzer.ingest import journal, normalise
 from analyzer.ingest import lines as scanning
+from analyzer.ingest.crowd import MAX_PROCESSES, largest
 from analyzer.ingest.envelope import LINES_SCHEMA, strip
 from analyzer.ingest.owners import adopt, find_owners
 from analyzer.ingest.reader import LineReader
+from analyzer.ingest.scannable import rewritten, scannable, snapshot
 from analyzer.ingest.source import Source
 
 _REPEATED = 4  # repeats of a line from which on looking for distinct ones pays
-_CRI_PART = re.compile(rb"(?m)^\S+ (?:stdout|stderr) [FP] ")
-_CRI_PARTIALS = (" stdout P ", " stderr P ")
-_DOCKER_JSON = re.compile(rb'(?m)^\{ ?"log": ?"')
 _HEAD = r"^\[OP\] (?:LAUNCH|COMPLETE) "
 _UNCLEAN = r"[\x1b\r\x00]|.\[OP\] "  # control characters, or a second record in the line
 
@@ -45,13 +42,18 @@ OPS_SCHEMA = {
 
 
 class Loaded(msgspec.Struct, kw_only=True):
-    """One source after ingest. ``cut_ops``: line, text of op heads without a readable id."""
+    """One source after ingest.
+
+    ``cut_ops``: line, text of op heads without a readable id; ``crowd_ops``: the same of ops of processes
+    beyond those that can be kept.
+    """
 
     source: Source
     total_lines: int
     gated: pl.DataFrame
     ops: pl.DataFrame
     cut_ops: pl.DataFrame
+    crowd_ops: pl.DataFrame
     reader: LineReader
     notes: list[str]
 
@@ -74,25 +76,27 @@ def load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
 
 
 def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
-    path, notes = _scannable(source, spool)
+    path, notes = scannable(source, spool)
     try:
         found = scanning.scan(path, literals)
     except pl.exceptions.ComputeError as error:
         if "utf8" not in str(error).lower():
             raise InputError(f"{source.name}: cannot be read: {error}") from error
-        path, replaced = _rewritten(path, spool / f"{source.index}.utf8.log")
-        notes.append(f"{replaced} undecodable bytes replaced by U+FFFD")
+        path, told = rewritten(path, spool / f"{source.index}.utf8.log")
+        notes += told
         found = scanning.scan(path, literals)
     size_bytes = path.stat().st_size
     if path == source.path and size_bytes != source.plain_bytes:
-        return _load(_snapshot(source, size_bytes, spool), literals, spool)
+        return _load(snapshot(source, size_bytes, spool), literals, spool)
     clean, unclean = _split_unclean(path, found.op_heads, literals)
     # one chunk: each of the hundreds that streaming leaves costs every later search its own automaton
     gated = _stripped(source.index, pl.concat([found.gated, unclean]).sort("line")).rechunk()
     has_op = pl.col("text").str.contains("[OP] ", literal=True)
     slow = gated.filter(has_op)
     closers = _closers(path, found.closers, slow, source.index)
-    ops = _with_bodies(_ops_of_both(clean, slow, source.index), closers)
+    all_ops = _ops_of_both(clean, slow, source.index)
+    kept_ops = largest(all_ops, MAX_PROCESSES)
+    ops = _with_bodies(kept_ops, closers)
     cut = ops["id"].null_count() > 0
     reader = LineReader(path, source.index, found.total_lines, size_bytes)
     reader.owners = find_owners(gated, reader.raw)
@@ -103,9 +107,14 @@ def _load(source: Source, literals: Sequence[str], spool: Path) -> Loaded:
         gated=gated,
         ops=ops.filter(pl.col("id").is_not_null()) if cut else ops,
         cut_ops=ops.filter(pl.col("id").is_null()).select("line", "name"),
+        crowd_ops=_crowd(all_ops, kept_ops).select("line", "name"),
         reader=reader,
         notes=[*source.notes, *notes],
     )
+
+
+def _crowd(ops: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
+    return ops.clear() if kept.height == ops.height else ops.join(kept, on="process", how="anti")
 
 
 def _ops_of_both(clean: pl.DataFrame, slow: pl.DataFrame, source: int) -> pl.DataFrame:
@@ -114,65 +123,6 @@ def _ops_of_both(clean: pl.DataFrame, slow: pl.DataFrame, source: int) -> pl.Dat
     if slow.is_empty() and fast["line"].is_sorted():
         return fast
     return pl.concat([fast, _ops_from_lines(slow)]).sort("line")
-
-
-def _scannable(source: Source, spool: Path) -> tuple[Path, list[str]]:
-    """The file to scan: partial container lines joined, UTF-16 decoded (formats.md 6), journals read."""
-    if journal.is_export(source.sample) or journal.is_json(source.sample):
-        return _journal_text(source, spool / f"{source.index}.journal.log"), []
-    cri = bool(_CRI_PART.search(source.sample)) and _has_cri_parts(source.path)
-    docker = bool(_DOCKER_JSON.search(source.sample))
-    utf16 = source.sample.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if not (cri or docker or utf16):
-        return source.path, []
-    target = spool / f"{source.index}.joined.log"
-    with source.path.open("rb") as file, target.open("wb") as out:
-        done = normalise.rewrite(file, out, join_cri=cri, join_docker=docker)
-    notes = []
-    if done.joined_lines:
-        notes.append(f"{done.joined_lines} partial container lines joined")
-    if done.replaced:
-        notes.append(f"{done.replaced} undecodable bytes replaced by U+FFFD")
-    return target, notes
-
-
-def _journal_text(source: Source, target: Path) -> Path:
-    """The journal with its messages as text."""
-    rewrite = journal.rewrite_export if journal.is_export(source.sample) else journal.rewrite_json
-    with source.path.open("rb") as file, target.open("wb") as out:
-        rewrite(file, out)
-    return target
-
-
-def _has_cri_parts(path: Path) -> bool:
-    try:
-        return scanning.lines_with(path, _CRI_PARTIALS).height > 0
-    except pl.exceptions.ComputeError:  # not valid UTF-8: it has to be rewritten anyway
-        return True
-
-
-def _rewritten(path: Path, target: Path) -> tuple[Path, int]:
-    with path.open("rb") as file, target.open("wb") as out:
-        done = normalise.rewrite(file, out, join_cri=False, join_docker=False)
-    return target, done.replaced
-
-
-def _snapshot(source: Source, size_bytes: int, spool: Path) -> Source:
-    """A copy of what was there at first: the file grew while it was read."""
-    if size_bytes < source.plain_bytes:
-        raise InputError(
-            f"{source.name}: was emptied or shortened while it was read; after log rotation give the old file"
-        )
-    target = spool / f"{source.index}.snapshot.log"
-    with source.path.open("rb") as file, target.open("wb") as out:
-        left = source.plain_bytes
-        while left and (chunk := file.read(min(left, 1 << 20))):
-            out.write(chunk)
-            left -= len(chunk)
-    note = f"the file grew while it was read; its first {source.plain_bytes} bytes are analysed"
-    return msgspec.structs.replace(
-        source, path=target, plain_bytes=target.stat().st_size, notes=(*source.notes, note)
-    )
 
 
 def _split_unclean(

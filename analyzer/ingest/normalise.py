@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
+from analyzer.ingest.long_lines import Target
 from analyzer.schema import Value
 
 CHUNK_BYTES = 1 << 20
@@ -54,7 +55,7 @@ class RewriteNotes(Value):
 
 
 def rewrite(
-    source: BinaryIO, target: BinaryIO, *, join_cri: bool = False, join_docker: bool = False
+    source: BinaryIO, target: Target, *, join_cri: bool = False, join_docker: bool = False
 ) -> RewriteNotes:
     """Copy ``source`` to ``target`` as UTF-8 without byte order mark, with as many lines as it has.
 
@@ -161,7 +162,7 @@ class _Open:
 class _Joiner:
     """Writes lines in order and holds back only those that stand behind an open part."""
 
-    def __init__(self, target: BinaryIO, *, cri: bool, docker: bool) -> None:
+    def __init__(self, target: Target, *, cri: bool, docker: bool) -> None:
         self._target = target
         self._readers = [read for read, wanted in ((_read_cri, cri), (_read_docker, docker)) if wanted]
         self._pieces: list[str] = []  # the beginning of a line whose end was not read yet

@@ -30,7 +30,7 @@ from analyzer.scratch import scratch_folder
 STDIN = "-"
 SNIFF_BYTES = 65_536  # enough to tell text from binary and to see the envelope of a log
 _CHUNK_BYTES = 1 << 20
-_ZSTD_BYTES = 1 << 14  # compressed; repetitive logs grow a thousandfold
+_ZSTD_BYTES = 1 << 10  # compressed; four bytes of it can hold 128 KB, and all of a piece comes at once
 BINARY_SHARE = 0.10  # control bytes: logs stay below; ELF and pickles are above
 NUL_SHARE = 0.30  # sparse logs have runs of NUL, tensors and UTF-16 without mark are NUL for a third or more
 UNDECODABLE_SHARE = 0.30

@@ -36,9 +36,9 @@ _ABOUT = re.compile(r"(?i)\b(?:about|for|such as)$")
 
 # A string inside a statement of C++, Python or Rust: a traceback shows such lines, and so does a pasted file.
 _CODE = re.compile(
-    r"""\b(?:\w{0,40}printf|puts|print|eprintln!|TORCH_\w*(?:CHECK|WARN)\w*|GGML_\w+|assert|raise|throw|LOG\w*"""
-    r"""|[Ll]og(?:ger)?\.\w+|runtime_error)\s*+[\w.:]{0,100}\([^"'\n]{0,1000}["']"""
-    r"""|std::c(?:err|out) <<|^\s*#\s*define \w|\b(?:const char|static)\b[^=]*= ?["{]"""
+    r"""\b(?:\w{0,40}printf|puts|print|eprintln!|TORCH_(?=\w*(?:CHECK|WARN))\w++|GGML_\w++|assert|raise|throw|LOG\w*+"""
+    r"""|[Ll]og(?:ger)?\.\w++|runtime_error)\s*+[\w.:]{0,100}\([^"'\n]{0,1000}["']"""
+    r"""|std::c(?:err|out) <<|^\s*#\s*define \w|\b(?:const char|static)\b[^=]{0,250}= ?["{]"""
 )
 _LISTED = re.compile(r"^\s*(?:[-*+]|[0-9]+\.) `$")  # Markdown: an item that begins with a text as code
 # Help text: an option or a variable, then its description in a column of its own.

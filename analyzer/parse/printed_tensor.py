@@ -37,9 +37,8 @@ _SECTION = re.compile(r"^\([0-9.,]+\) =$")
 _COLUMNS = re.compile(
     r"^ ?Columns [0-9]+ (?:to|and) [0-9]+"
 )  # a wide row is broken; its first part follows at once
-_PYTHON_TENSOR = re.compile(
-    r"tensor\((.*?)(?:,\s+(?:device|dtype|requires_grad|size|grad_fn)=.*)?\)$", re.DOTALL
-)
+_PYTHON_TENSOR = "tensor("
+_PYTHON_OPTIONS = re.compile(r",\s++(?:device|dtype|requires_grad|size|grad_fn)=")
 _PYTHON_DTYPE = re.compile(r"dtype=torch\.([a-z0-9_]+)")
 _WORDS = {"True": 1.0, "False": 0.0}
 _INTEGERS = ("int", "uint")
@@ -127,17 +126,25 @@ _LABELS = Reader[tuple[str, Any]](
 def _read_values(lines: Sequence[str], elements: int | None) -> tuple[tuple[float, ...] | None, str | None]:
     """Values and dtype of what stands between header and labels; null where it is not all there."""
     text = "\n".join(lines)
-    found = _PYTHON_TENSOR.search(text)
-    if found:
-        numbers = [
-            _WORDS[word] if word in _WORDS else printed_value(word) for word in _python_words(found[1])
-        ]
-        dtype = _python_dtype(text, found[1])
+    inside = _python_tensor(text)
+    if inside is not None:
+        numbers = [_WORDS[word] if word in _WORDS else printed_value(word) for word in _python_words(inside)]
+        dtype = _python_dtype(text, inside)
     else:
         numbers, dtype = _cpp_values(lines)
     if elements is None or len(numbers) != elements:
         return None, dtype
     return tuple(numbers), dtype
+
+
+def _python_tensor(text: str) -> str | None:
+    """What stands in ``tensor(...)`` before its options; null = it is not that, or not whole."""
+    _, opened, rest = text.partition(_PYTHON_TENSOR)
+    body = rest.removesuffix("\n")
+    if not (opened and body.endswith(")")):
+        return None
+    options = _PYTHON_OPTIONS.search(body)
+    return body[: options.start()] if options else body[:-1]
 
 
 def _python_words(text: str) -> list[str]:

@@ -26,9 +26,9 @@ _SAID = re.compile(
     r"""(["'](?:content|text|prompt|reasoning_content|arguments)["']\s*:\s*)"""
     r"""(?:"(?:[^"\\]|\\.)*(?:"|$)|'(?:[^'\\]|\\.)*(?:'|$))"""
 )
-# The same as a string inside a string.
+# The same as a string inside a string; to the end of the line where it is not closed.
 _SAID_INSIDE = re.compile(
-    r"""(\\["'](?:content|text|prompt|reasoning_content|arguments)\\["']\s*:\s*)\\".*?[^\\]\\"(?=\s*[,}\]])"""
+    r"""(\\["'](?:content|text|prompt|reasoning_content|arguments)\\["']\s*:\s*)\\".*?(?:[^\\]\\"(?=\s*+[,}\]])|(?=\n)|$)"""
 )
 _OPENS = re.compile(_KEY)
 _OPENS_BARE = re.compile(_BARE)

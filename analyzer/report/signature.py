@@ -18,11 +18,12 @@ SHORT_DIGITS = 12
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _HASH = re.compile(r"_(?=[0-9a-f]*\d|[a-f]{16})[0-9a-f]{8,}(?=_|\b)")  # Mojo and Inductor symbols
-_COUNTER = re.compile(r"(?<![_.#]\d)(?:[_.#]\d++)++(?=$|_async$|[,)\]])")  # raise_1, fusion.123
+# raise_1, fusion.123; group 1 = a run of numbers that something follows: it stays
+_COUNTER = re.compile(r"((?:[_.#]\d++)++)(?!$|_async$|[,)\]])|(?:[_.#]\d++)++")
 _RESULT = re.compile(r"%\d+")  # MLIR values
 _SPACE = re.compile(r"\s+")
 _TEMPLATE = re.compile(
-    r"^(?:void\s+)?([\w:~]+?::[\w:~]+|(?<=void )\w+)\s*[<(].*$", re.DOTALL
+    r"^(?:void\s++)?((?=[\w:~]+?::[\w:~])[\w:~]++|(?<=void )\w++)\s*+[<(].*$", re.DOTALL
 )  # demangled C++
 
 
@@ -61,7 +62,7 @@ def family(name: str) -> str:
     text = _ADDRESS.sub("", text)
     text = _HASH.sub("", text)
     text = _RESULT.sub("", text)
-    text = _COUNTER.sub("", text)
+    text = _COUNTER.sub(r"\1", text)
     return _SPACE.sub(" ", text).strip(" _")
 
 

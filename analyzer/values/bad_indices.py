@@ -26,7 +26,8 @@ _PUT = re.compile(rf"_(?:{_PUTS})(?=_)")
 _RESHAPED = re.compile(r"_(?:view|reshape|flatten|unflatten)(?=_)")
 # They leave values as they are, and make no dimension larger (``expand`` would).
 _MOVES = "_to_copy|alias|clone|detach|permute|select|slice|squeeze|t|transpose|unsqueeze|view|reshape|flatten"
-_ONLY_LOOKUPS = re.compile(rf"(?:_(?:{_READS}|{_PUTS}|{_MOVES}|unflatten))+")
+# Longer names first and each to its end, so that a text is read in one way only.
+_ONLY_LOOKUPS = re.compile(rf"(?:_(?:{_PUTS}|{_READS}|{_MOVES}|unflatten)(?=_|$))++")
 # What is printed is not what they index with: ``ids.clamp(0, 999)``, ``ids % 1000``, ``where(...)``.
 _CHANGES_INDEX = re.compile(
     r"_(?:abs|amax|amin|argmax|argmin|bitwise_\w+?|ceil|clamp|clamp_max|clamp_min|cumsum|div|floor|floor_divide"

@@ -14,7 +14,8 @@ from analyzer.model import Line
 from analyzer.numbers import natural
 from analyzer.schema import SourceFrame, Value
 
-_STRING = re.compile(r"""([fFrRbBuU]{0,2})("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+# Bounded, as each of many quotes that are never closed would read to the end.
+_STRING = re.compile(r"""("(?:[^"\\]|\\.){0,250}+"|'(?:[^'\\]|\\.){0,250}+')""")
 _PLACEHOLDER = re.compile(r"%[-+ #0]*+[0-9]*+(?:\.[0-9]++)?[sdifFeEgGrxX]|\{[^{}]*\}")
 _UNIT = r"(?:[munµ]?s|secs?|seconds?|minutes?|min|hours?|h|%|x|[KMGT]?i?B|bytes?|\w*/s|Hz|MHz|GHz|W|C)\b"
 _FLOAT = re.compile(
@@ -58,7 +59,7 @@ def statement_templates(frame: SourceFrame | None) -> list[re.Pattern[str]]:
     if frame is None or not frame.text:
         return []
     found = []
-    for _prefix, quoted in _STRING.findall(frame.text):
+    for quoted in _STRING.findall(frame.text):
         parts = _PLACEHOLDER.split(quoted[1:-1])
         letters = sum(char.isalpha() for part in parts for char in part)
         if letters >= _MIN_LITERAL:

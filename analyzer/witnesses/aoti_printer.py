@@ -33,7 +33,7 @@ _CODE = re.compile(
     r"(?:aoti_torch_print_tensor_handle|aoti_torch_save_tensor_handle|_print_debugging_tensor_value_info"
     r"|printf|torch\.save)\("
 )
-_WHILE_COMPILING = re.compile(r"Saved intermediate tensor .* for .* to .*_launch_")
+_WHILE_COMPILING = re.compile(r"(?m)^(?>.*?Saved intermediate tensor )(?>.*? for )(?>.*? to ).*_launch_")
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,5 +193,6 @@ WITNESS = Witness(
     value_printer=True,
     gates=("before_launch", "after_launch", "aoti_model_inputs"),
     read=read,
+    bulk=True,
     grammar="aoti_printer.lark",
 )

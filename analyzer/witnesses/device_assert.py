@@ -365,6 +365,7 @@ WITNESS = Witness(
     device_side=True,
     usually="torch",
     gates=(CUDA, HIP, FOUND, TRAPPED),
+    bulk=True,
     read=read,
     grammar="device_assert.lark",
 )

@@ -193,5 +193,6 @@ WITNESS = Witness(
     program="max",
     gates=(NAN_CHECK, PLAN, POISON, LOG_LEVEL, OPTION, *_SWITCHES),
     read=read,
+    bulk=True,
     grammar="max_modes.lark",
 )

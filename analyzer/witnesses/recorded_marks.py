@@ -64,4 +64,4 @@ def _ids(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-WITNESS = Witness(name=NAME, gates=(MARK,), read=read)
+WITNESS = Witness(name=NAME, gates=(MARK,), read=read, bulk=True)

@@ -23,4 +23,4 @@ def read(frame: pl.DataFrame, fetch: Fetch) -> Reading:  # noqa: ARG001 (a mark 
     )
 
 
-WITNESS = Witness(name=NAME, gates=(MARK,), read=read)
+WITNESS = Witness(name=NAME, gates=(MARK,), read=read, bulk=True)

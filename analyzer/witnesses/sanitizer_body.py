@@ -19,7 +19,7 @@ from analyzer.witnesses.symbols import base_name, without_parameters
 GRAMMAR = "sanitizer"
 # CUDA's own device code: __syncthreads(), warp intrinsics, cooperative groups.
 _CUDA_HEADER = re.compile(
-    r"/cuda(?:[-_]?[0-9.]+)?/(?:[^:]+/)?include/|/include/crt/"
+    r"/cuda(?:[-_]?[0-9.]+)?/(?:[^:]{1,250}/)?include/|/include/crt/"
     r"|(?:^|/)(?:sm_[0-9]+_\w+|device_functions|cooperative_groups)\.(?:hpp|h)$"
 )
 _OLD_PLACE = re.compile(r"(\S[^:]*:[0-9]+):")

@@ -15,6 +15,7 @@ from analyzer.errors import InputError
 from analyzer.ingest import lines as scanning
 from analyzer.ingest.lines import Scan, scan
 from analyzer.ingest.load import Loaded, load
+from analyzer.ingest.long_lines import LINE_BYTES
 from analyzer.ingest.source import open_sources
 from tests.oplog import block, complete, launch, loaded, pair, steps, text
 
@@ -193,14 +194,34 @@ class TestLongLines:
     @staticmethod
     def check(size: int, deadline_s: float) -> None:
         started_s = time.monotonic()
-        glued = "x " * (size // 4) + ERROR
-        found, gated, _ = read([*PLAIN, "y" * (size // 2), glued, launch("matmul", 2)])
+        redrawn = "x " * (size // 4) + "\r" + ERROR
+        found, gated, notes = read([*PLAIN, "y" * (size // 2), redrawn, launch("matmul", 2)])
         assert found[-1] == (8, "LAUNCH", "matmul", 2)
-        assert gated == [(5, ERROR), (7, glued)]
+        assert (gated[0], gated[-1]) == ((5, ERROR), (7, ERROR))
+        assert [note.split(" bytes cut; ")[0] for note in notes] == [f"2 lines longer than {LINE_BYTES}"]
         assert time.monotonic() - started_s < deadline_s
 
     def test_line_of_megabytes_is_read(self) -> None:
         self.check(5_000_000, 20)
+
+    def test_line_of_nearly_the_limit_is_read_to_its_end(self) -> None:
+        glued = "x " * (LINE_BYTES // 2 - len(ERROR)) + ERROR
+        assert read([*PLAIN, glued])[1:] == ([(5, ERROR), (6, glued)], [])
+
+    def test_utf_16_is_cut_behind_decoding(self) -> None:
+        """A byte that looks like a line end is half of a character there."""
+        data = "\n".join(["\u0a0a" * LINE_BYTES, ERROR, ""]).encode("utf-16")
+        _, gated, (note,) = read(data)
+        assert gated == [(2, ERROR)]
+        assert note.startswith(f"1 line longer than {LINE_BYTES} bytes cut; ")
+
+    def test_joined_container_parts_are_cut(self) -> None:
+        stamp = "2026-11-30T01:02:03.123456789Z stdout"
+        parts = [f"{stamp} P {'x ' * 8_000}"] * (LINE_BYTES // 16_000 + 1)
+        _, gated, notes = read([*parts, f"{stamp} F end", f"{stamp} F {ERROR}"])
+        assert gated == [(len(parts) + 2, ERROR)]
+        assert len(notes) == 2
+        assert notes[1].startswith("1 line longer than")
 
     @pytest.mark.heavy
     def test_line_of_a_hundred_megabytes_is_read(self) -> None:

@@ -69,11 +69,12 @@ def _bodies(body: Any, many: bool) -> list[str]:
     if len(items) == 1 and items[0][0] in (C.IN, C.ANY, C.NOT_LITERAL, C.LITERAL):
         accepted = [char for char in _WORDS if _accepts(items[0], char)]
         return (accepted or [example(items)])[: 20 if many else 7]
-    found = [example(items)]
-    for op, value in items:
+    found = [example(items), example(items, times=2)]
+    for at, (op, value) in enumerate(items):
         if op is C.BRANCH or (op is C.SUBPATTERN and list(value[3]) and next(iter(value[3]))[0] is C.BRANCH):
             branches = value[1] if op is C.BRANCH else next(iter(value[3]))[1][1]
-            found.extend(example(list(branch)) for branch in branches)
+            ends = example(items[:at]), example(items[at + 1 :])
+            found.extend(example(list(branch)).join(ends) for branch in branches)
     return [one for one in dict.fromkeys(found) if one]
 
 
@@ -106,12 +107,12 @@ def _in_set(one: tuple[Any, Any], char: str) -> bool:
     return bool(categories.get(value, False))
 
 
-def example(tree: Tree) -> str:
-    """A short text that the tree reads (look-arounds apart)."""
-    return "".join(_example(op, value) for op, value in tree)
+def example(tree: Tree, times: int = 1) -> str:
+    """A short text that the tree reads (look-arounds apart), what has no limit ``times`` times."""
+    return "".join(_example(op, value, times) for op, value in tree)
 
 
-def _example(op: Any, value: Any) -> str:
+def _example(op: Any, value: Any, times: int) -> str:
     if op is C.LITERAL:
         return chr(value)
     if op in (C.IN, C.ANY, C.NOT_LITERAL):
@@ -120,11 +121,12 @@ def _example(op: Any, value: Any) -> str:
         )
         return next(accepted, "a")
     if op in (C.MAX_REPEAT, C.MIN_REPEAT, C.POSSESSIVE_REPEAT):
-        return str(example(list(value[2])) * max(value[0], 1 if value[1] == C.MAXREPEAT else value[0]))
+        least = times if value[1] == C.MAXREPEAT else 0
+        return str(example(list(value[2]), times) * max(value[0], least))
     if op is C.SUBPATTERN:
-        return example(list(value[3]))
+        return example(list(value[3]), times)
     if op is C.ATOMIC_GROUP:
-        return example(list(value))
+        return example(list(value), times)
     if op is C.BRANCH:
-        return example(list(value[1][0]))
+        return example(list(value[1][0]), times)
     return ""

@@ -12,7 +12,7 @@ from tests.linear.measure import growth
 _ASSERT = (
     "/aten/src/ATen/native/cuda/IndexKernelUtils.cu:16: k: block: [145,0,0], thread: [0,0,0] Assertion{}x\n"
 )
-_NCCL = "node-3:1201:1544 [2] include/alloc.h:239 NCCL WARN {}x\n"
+_NCCL = "node-3:1201:1544 [2] include/alloc.h:239 NCCL WARN {}Failed to CUDA calloc async 10485760 bytes\n"
 
 
 @pytest.mark.parametrize(

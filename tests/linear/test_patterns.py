@@ -58,7 +58,21 @@ def test_each_terminal_is_linear_over_more_shapes() -> None:
     assert [found for one in TERMINALS if (found := _slow(one, many=True))] == []
 
 
-@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("pattern", "mode"),
+    [
+        (r"(?:_(?:embedding|index_select|index|select|t))+", "fullmatch"),  # two ways to read one text
+        (r"(?<![_.#]\d)(?:[_.#]\d++)++(?=$|_async$)", "sub"),  # a start in each number of a run
+        (r"[\w.$:]+$", "search"),
+        (r"tensor\((.*?)(?:,\s+device=.*)?\)$", "search"),
+        (r"/cuda(?:[-_]?[0-9.]+)?/(?:[^:]+/)?include/", "search"),
+    ],
+)
+def test_the_generator_finds_what_the_package_once_had(pattern: str, mode: str) -> None:
+    """Also where a first glance at a small text is all that most patterns get."""
+    assert _slow(Found(where="made", pattern=pattern, flags=0, modes=(mode,)), many=False)
+
+
 def test_each_expression_is_linear() -> None:
     """Searches as well: one whose start can repeat begins again at each of them."""
     assert [found for one in EXPRESSIONS if (found := _slow(one, many=False))] == []

@@ -16,7 +16,7 @@ from typing import Any
 from analyzer.replay.executors.call import CannotRunError
 
 PACKAGE = "flashinfer"
-_MARK = re.compile(r"[ \t]*@(?:[\w.]+\.)?flashinfer_api[ \t]*(?:\(|$)", re.MULTILINE)
+_MARK = re.compile(r"@(?:[\w.]{1,250}\.)?flashinfer_api[ \t]*+(?:\(|$)", re.MULTILINE)
 _DEFINITION = re.compile(r"^[ \t]*def\b", re.MULTILINE)
 # A text is passed where it can be a word (``NHD``, ``fa2``): nothing with which a path can be written.
 _WORD = re.compile(r"[A-Za-z0-9_-]{0,40}")
