@@ -10,10 +10,10 @@ import polars as pl
 
 from analyzer.ingest.load import Loaded
 from analyzer.model import BLOCKS, STEP_MARKS, FaultRecord, KernelLog, Reading, Record
-from analyzer.parse.mentions import is_code, mentioned
-from analyzer.parse.quoted_blocks import continued_quotes
-from analyzer.parse.quoted_values import quoted_only
 from analyzer.schema import Loss
+from analyzer.speech.mentions import is_code, mentioned
+from analyzer.speech.quoted_blocks import continued_quotes
+from analyzer.speech.quoted_values import quoted_only
 from analyzer.witness import Witness, witnesses
 
 LOSSES_SHOWN = 200

@@ -14,7 +14,7 @@ from analyzer.incident.incident import Change, Incident, RoleDecision, SetRole
 from analyzer.incident.restarts import same_container
 from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord
-from analyzer.parse.answers import ANSWERED, is_answer
+from analyzer.speech.answers import ANSWERED, is_answer
 from analyzer.tables.kinds import CHECKS
 from analyzer.traits import is_death, is_sticky, is_victim
 

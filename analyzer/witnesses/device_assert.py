@@ -16,8 +16,8 @@ import polars as pl
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, KernelState, Reading
 from analyzer.numbers import need_integer
-from analyzer.parse.mentions import is_code
 from analyzer.schema import SourceFrame
+from analyzer.speech.mentions import is_code
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
 from analyzer.witnesses.dsa_body import FOUND, read_dsa
