@@ -114,9 +114,10 @@ def _read_all(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFrame
     own = one.gated.filter(~pl.col("line").is_in(list(quoted))) if quoted else one.gated
     texts = own["text"].unique()
     found: list[tuple[Witness, pl.DataFrame, Reading]] = []
-    for witness in sorted(witnesses(), key=lambda witness: witness.read_last is not None):
+    for witness in sorted(witnesses(), key=lambda one: (one.read_last is not None, one.explains_ends)):
         passed = texts.filter(texts.str.contains_any(list(witness.gates)))
-        if passed.is_empty():
+        ended = witness.explains_ends and any(reading.records for *_, reading in found)
+        if passed.is_empty() and not ended:
             continue
         gated = own.filter(pl.col("text").is_in(passed.implode()))
         reading = witness.run(gated, one.reader, [other for *_, other in found])
