@@ -24,6 +24,7 @@ _TOLD = (
     r"\*\*\* An error occurred in MPI_",
     r"uncaught exception: ",
     r"Unhandled exception[.:]",
+    r"# A fatal error has been detected by the Java Runtime Environment",
 )
 _SELF = re.compile(rf"^(?:\[[\w.-]+:[0-9]+\] )?(?:{'|'.join(_TOLD)})")
 _EXIT = re.compile(
@@ -35,8 +36,8 @@ GATES = (
     *("panicked at ", "panic: ", "fatal error: ", "terminate called after throwing", "abi: terminating"),
     *("Terminating app due to", "FATAL ERROR: ", "LLVM ERROR: ", "ptxas fatal", "nvcc fatal", "nvlink fatal"),
     *(": fatal error: ", "Fatal error in ", "*** An error occurred in MPI_", "uncaught exception: "),
-    *("Unhandled exception", "exit code", "exitcode", "exit status", "return code", "exited with"),
-    *("exits with", "exit with code", "Exit code"),
+    *("Java Runtime Environment", "Unhandled exception", "exit code", "exitcode", "exit status"),
+    *("return code", "exited with", "Exited with", "exits with", "exit with code", "Exit code"),
 )
 
 

@@ -27,7 +27,7 @@ _FAILURES = (
     *("terminat(?:e called|ing due to)", "corrupt(?:ed|ion)?", "crash(?:ed)?", "invalid pointer"),
     *("unhandled", "uncaught", "bad_alloc", "undefined symbol", "not supported", "no such file"),
     *("unsupported", "incompatible", "mismatch", "denied", "refused", "illegal", "violation"),
-    *("insufficient", "out of memory", "overflow"),
+    *("insufficient", "out of memory", "overflow", "double free", r"unaligned \w+ chunk"),
 )
 _FAILS = re.compile(rf"(?i)(?<![\w/.-])(?:{'|'.join(_FAILURES)})(?![\w/-]|\.\w)")
 _NAMED = re.compile(r"\b(?:[a-z_]\w*(?:\.|::))*[A-Z]\w*(?:Error|Exception|Fault|Failure)\b")  # RuntimeError

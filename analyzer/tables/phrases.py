@@ -56,6 +56,7 @@ _WORDS = (
     *("_PROGRAM_FAILURE", "_RESULT_ERROR_", "PI_ERROR_", "VK_ERROR_", "NRT_", "ACL_ERROR_", "NVVM_ERROR_"),
     *("NVML_ERROR_", "HIPRTC_ERROR_", "CUDA error", "CUDA Error", "cuda error", "CUDA ERROR", "CUDA failure"),
     *("HIP error", "CUDA driver error", "CUDA runtime error", "hip error", "cudaMalloc", "hipMalloc"),
+    "misaligned address",  # of sanitizers too, who name no runtime
 )
 
 
