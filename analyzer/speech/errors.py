@@ -80,6 +80,7 @@ _HANDS_ON = re.compile(
 # A line of a traceback or of native frames: what was raised stands below or above it.
 _FRAME = re.compile(
     r"^\s*(?:raise|throw|assert|return|File \"|at [\w.<$]+\(|#[0-9]+ |frame #|from /)\b|^\s*[\^~]+$"
+    r"|(?i:stack ?trace|backtrace)"
 )
 # What stands right before the sentence of a runtime: ``CUDA driver error: ``.
 _OF_RUNTIME = re.compile(
