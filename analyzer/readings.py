@@ -11,10 +11,10 @@ import polars as pl
 from analyzer.ingest.crowd import MAX_PROCESSES, MAX_TEXTS, first_and_last
 from analyzer.ingest.load import Loaded
 from analyzer.model import BLOCKS, STEP_MARKS, FaultRecord, KernelLog, Reading, Record
-from analyzer.parse.mentions import is_code, mentioned
-from analyzer.parse.quoted_blocks import continued_quotes
-from analyzer.parse.quoted_values import quoted_only
 from analyzer.schema import Loss
+from analyzer.speech.mentions import is_code, mentioned
+from analyzer.speech.quoted_blocks import continued_quotes
+from analyzer.speech.quoted_values import quoted_only
 from analyzer.witness import Witness, witnesses
 
 LOSSES_SHOWN = 200
@@ -116,9 +116,10 @@ def _read_all(one: Loaded, quoted: set[int]) -> list[tuple[Witness, pl.DataFrame
     own = one.gated.filter(~pl.col("line").is_in(list(quoted))) if quoted else one.gated
     texts = own["text"].unique()
     found: list[tuple[Witness, pl.DataFrame, Reading]] = []
-    for witness in sorted(witnesses(), key=lambda witness: witness.read_last is not None):
+    for witness in sorted(witnesses(), key=lambda one: (one.read_last is not None, one.explains_ends)):
         passed = texts.filter(texts.str.contains_any(list(witness.gates)))
-        if passed.is_empty():
+        ended = witness.explains_ends and any(reading.records for *_, reading in found)
+        if passed.is_empty() and not ended:
             continue
         gated = own.filter(pl.col("text").is_in(passed.implode()))
         gated = gated if witness.bulk else first_and_last(gated, MAX_TEXTS)

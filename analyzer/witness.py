@@ -64,6 +64,8 @@ class Witness(Value):
     ``launcher``: it starts the processes of a job and tells how they ended.
     ``value_printer``: it prints tensor values, from which faults are concluded.
     ``bulk``: it prints a line for each launch, thread or step and is read in columns: no limit on its texts.
+    ``explains_ends``: it says what a process probably died of, from its lines before that: read behind those
+    who say last what they know, also where none of its gates was passed. It is never more than likely.
     ``mode``: the field of ``schema.Modes`` that its text shows to be on.
     """
 
@@ -81,6 +83,7 @@ class Witness(Value):
     launcher: bool = False
     value_printer: bool = False
     bulk: bool = False
+    explains_ends: bool = False
     mode: str | None = None
 
     def run(self, frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading] = ()) -> Reading:
@@ -91,7 +94,7 @@ class Witness(Value):
         """
         losses: list[Loss] = []
         left = frame
-        while not left.is_empty():
+        while self.explains_ends or not left.is_empty():
             reading, error = self._tried(left, fetch, others)
             if reading is not None:
                 reading.losses = [*reading.losses, *losses]
@@ -157,6 +160,11 @@ def value_printer() -> str:
 def is_unexplained(record: FaultRecord) -> bool:
     """Whether only a witness that counts where nobody knows better has read it: it explains but itself."""
     return witness_named(record.witness).read_last is not None
+
+
+def is_probable(record: FaultRecord) -> bool:
+    """Whether it is only the probable cause of an end that others told."""
+    return witness_named(record.witness).explains_ends
 
 
 @cache

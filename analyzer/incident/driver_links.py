@@ -26,7 +26,7 @@ from datetime import UTC, datetime, timedelta
 from analyzer.model import FaultRecord
 from analyzer.numbers import natural
 from analyzer.schema import Value
-from analyzer.tables.kinds import HARDWARE, OF_CODE
+from analyzer.tables.kinds import HARDWARE, OF_CODE, PEERS
 from analyzer.tables.xids import bus_of
 
 _SECOND_NS = 1_000_000_000
@@ -110,7 +110,10 @@ class Links:
         link = self.of(record)
         if not link.linked or not link.by_time:
             return bool(link.linked)
-        return not says_what_code_did(self._root) and self.is_at_once(record)
+        waits = (
+            self._root.kind in PEERS
+        )  # for whom is not told: a GPU of any other process can fail meanwhile
+        return not waits and not says_what_code_did(self._root) and self.is_at_once(record)
 
     def has_pids(self) -> bool:
         """Whether the error tells its pid."""

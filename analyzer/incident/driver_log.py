@@ -162,10 +162,11 @@ def _role_of_hardware(record: FaultRecord, root: FaultRecord, links: Links, link
 def is_explainable(root: FaultRecord) -> bool:
     """Whether hardware can be behind an error of a program.
 
-    A failing GPU shows itself to the program as a late error of some kind (719, 999, 214, 700). What the
-    device said of the program's own code stands: it names a kernel, or a condition in it.
+    A failing GPU shows itself to the program as a late error of some kind (719, 999, 214, 700), or in that
+    nothing answers any more. What the device said of the program's own code stands: it names a kernel, or a
+    condition in it.
     """
-    lost = is_sticky(root) or root.code == _NO_DEVICE or root.kind in HARDWARE
+    lost = is_sticky(root) or root.code == _NO_DEVICE or root.kind in HARDWARE or root.kind == "hang_timeout"
     return lost and root.site != "device"
 
 

@@ -46,8 +46,19 @@ def _prefer(records: Sequence[FaultRecord], indices: Sequence[int]) -> Sequence[
         met = [index for index in indices if index < told[0] and records[index].teardown]
         told = sorted([*told, *(index for index in met if is_sticky(records[index]))])
     own = [index for index in told if not records[index].relayed]
+    if kills := _kills_before(records, told, own):
+        return kills
     seen_first = [index for index in told if records[index].first_observed]
     return own or seen_first or told or indices
+
+
+def _kills_before(records: Sequence[FaultRecord], told: Sequence[int], own: Sequence[int]) -> list[int]:
+    """Kills for memory that a supervisor told right before the processes of the job died of them."""
+    if not own or not all(is_death(records[index]) for index in own):
+        return []
+    kills = [index for index in told if records[index].relayed and records[index].kind == "out_of_memory"]
+    first = records[own[0]]
+    return [index for index in kills if index < own[0] and not _recovered(records[index], first)]
 
 
 def _is_refused(record: FaultRecord) -> bool:
@@ -55,9 +66,12 @@ def _is_refused(record: FaultRecord) -> bool:
 
 
 def _directness(record: FaultRecord) -> int:
-    """Core dump, sanitizer or ROCm's kernel name before the assert text before a report of the host."""
+    """Core dump, sanitizer or ROCm's kernel name before the assert text before a report of the host.
+
+    Words that any program can print count where nobody knows their printer.
+    """
     if record.site != "device":
-        return 2
+        return 2 + int(is_unexplained(record))
     return int(record.kind == "device_assert" and record.state is None)
 
 

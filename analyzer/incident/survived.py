@@ -14,7 +14,8 @@ from analyzer.incident.incident import Change, Incident, RoleDecision, SetRole
 from analyzer.incident.restarts import same_container
 from analyzer.knowledge import Knowledge
 from analyzer.model import FaultRecord
-from analyzer.parse.answers import ANSWERED, is_answer
+from analyzer.speech.answers import ANSWERED, is_answer
+from analyzer.speech.handled import DONE, is_calm_line, says_instead
 from analyzer.tables.kinds import CHECKS
 from analyzer.traits import is_death, is_sticky, is_victim
 
@@ -23,13 +24,6 @@ _EXIT = "[RECORD] EXIT "
 # TensorRT's builder tries tactics until one fits; trtexec says how it ended.
 _SUCCEEDED = ("Engine generation completed in ", "&&&& PASSED ")
 _FAILED = "&&&& FAILED "
-# A program that logs an error no louder than a warning and says what it does about it has caught it.
-_CALM = frozenset({"WARNING", "INFO", "DEBUG"})
-_CALM_WORD = re.compile(r"^(?:WARN(?:ING)?|INFO|DEBUG)\b")  # a logger that writes nothing but the level
-_HANDLED = re.compile(
-    r"(?i)\b(?:retry(?:ing)?|retries|re-trying|try(?:ing)? again|skip(?:ping|ped)?|fall(?:ing|s)? ?back"
-    r"|reduc(?:e|ing) (?:the )?(?:batch|chunk))\b"
-)
 _HANDLED_LINES = 3
 _PAIRS = 200  # of a process: who survives that often survives the next one too
 # Without a time such a line may come from a buffer that was flushed at exit (formats.md 7.6).
@@ -141,7 +135,8 @@ def _survival(known: Knowledge, fault: FaultRecord, until: int | None = None) ->
     reader = known.readers[fault.source]
     starts = [one.line for one in known.starts if one.source == fault.source and same_container(fault, one)]
     ends = [line for line in (*starts, until) if line is not None and line > fault.last_line]
-    rows = reader.matching([ANSWERED, *_REFUSED, _EXIT, *_STEPS, *_SUCCEEDED, _FAILED])
+    succeeds = (*_SUCCEEDED, *(DONE if _is_handled(known, fault) else ()))
+    rows = reader.matching([ANSWERED, *_REFUSED, _EXIT, *_STEPS, *succeeds, _FAILED])
     rows = rows.filter(pl.col("line") > fault.last_line)
     if ends:
         rows = rows.filter(pl.col("line") < min(ends))
@@ -149,7 +144,7 @@ def _survival(known: Knowledge, fault: FaultRecord, until: int | None = None) ->
     text = pl.col("text")
     answers = {row["line"] for row in own.iter_rows(named=True) if is_answer(row["text"])}
     steps = _steps_after(known, fault, own)
-    succeeded = own.filter(text.str.contains_any(list(_SUCCEEDED)))["line"].to_list()
+    succeeded = own.filter(text.str.contains_any(list(succeeds)))["line"].to_list()
     done = max([*answers, *steps, *succeeded], default=0)
     failed = text.str.contains_any([*_REFUSED, _FAILED]) & (pl.col("line") > done)
     died = text.str.starts_with(_EXIT) & ~text.str.contains(r"\bcode=0\b")
@@ -166,17 +161,17 @@ def _steps_after(known: Knowledge, fault: FaultRecord, own: pl.DataFrame) -> lis
 
 
 def _is_handled(known: Knowledge, fault: FaultRecord) -> bool:
-    """A logger told it no louder than a warning, and the program says that it tries something else.
+    """The program says, no louder than a warning, that it tries something else.
 
     The words stand behind the error or in the next lines: its lines come in order, so a step behind them is
-    later also without a time.
+    later also without a time. Without a logger the error itself has to be calm.
     """
     reader = known.readers[fault.source]
     told = reader.lines(fault.line, fault.line)
-    if not any(line.level in _CALM or (line.level is None and _CALM_WORD.match(line.text)) for line in told):
-        return False
     after = reader.after(fault.last_line, fault.process, _HANDLED_LINES)
-    return any(_HANDLED.search(line.text) for line in (*told, *after))
+    calm = any(is_calm_line(line.text, line.level) for line in told)
+    said = [line for line in (*told, *after) if says_instead(line.text)]
+    return any(calm or line.level is not None for line in said)
 
 
 def _is_later(known: Knowledge, fault: FaultRecord, number: int) -> bool:

@@ -58,7 +58,7 @@ def _beside_root(record: FaultRecord, cause: FaultRecord, *, later: bool) -> Rol
 
 def _is_teardown(record: FaultRecord, cause: FaultRecord, *, later: bool) -> bool:
     """Destructors, and ``terminate`` while an error unwinds the process (formats.md 5.5)."""
-    if cause.teardown:
+    if cause.teardown or cause.relayed:
         return False
     return record.teardown or (later and is_death(record) and record.text.startswith(_TERMINATE))
 

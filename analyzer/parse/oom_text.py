@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.numbers import need_bytes, need_integer
-from analyzer.parse.explained import is_explained
 from analyzer.schema import Value
+from analyzer.speech.explained import is_explained
 
 if TYPE_CHECKING:
     from lark.tree import ParseTree

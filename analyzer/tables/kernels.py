@@ -68,3 +68,14 @@ def is_launched_by(name: str, ops: tuple[str, ...]) -> bool:
 def _matches(name: str, pattern: str) -> bool:
     first, star, last = pattern.partition("*")
     return name.startswith(first) and last in name if star else name == pattern
+
+
+# Frames and helpers that stand where a kernel's name could: of Python's import system, of generated modules.
+_NO_KERNEL = frozenset(
+    {"<module>", "call", "run", "main", "launch", "wrapper", "_call_with_frames_removed", "__call__"}
+)
+
+
+def names_kernel(file: str, function: str) -> bool:
+    """Whether a place that a device-side text names can be a kernel; code without a file is none."""
+    return not file.startswith("<") and function not in _NO_KERNEL

@@ -51,6 +51,17 @@ def no_fault(modes: Modes, ops: int) -> Conclusion:
     )
 
 
+def probable(fault: FaultRecord) -> Conclusion:
+    """An error right before the end of its process: nobody says that it died of that."""
+    what = fault_words(fault)
+    return Conclusion(
+        confidence="likely",
+        cause_class=None,
+        suspect=None,
+        statement=f"The process ended right after this {what}, its probable cause: {fault.text}",
+    )
+
+
 def undecided(fault: FaultRecord, why: str) -> Conclusion:
     """Nothing in the log can tell: name nobody."""
     unless = ", unless launches were blocking" if fault.async_hint is False else ""

@@ -27,6 +27,7 @@ from analyzer.verdict.notes import with_notes
 from analyzer.verdict.printed_values import printed_fault
 from analyzer.verdict.server_load import with_load
 from analyzer.verdict.tool_reports import with_advised
+from analyzer.witness import is_probable
 
 
 def diagnose(incident: Incident) -> Diagnosis:
@@ -70,7 +71,10 @@ def _of_root(known: Knowledge, fault: FaultRecord, trust: TrustDecision) -> tupl
     if (why := cut_off(known, fault)) is not None:
         cut = msgspec.structs.replace(conclude.undecided(fault, why), cause_class=cause_of_kind(fault))
         return Finding(conclusion=cut), reported
-    finding = _infer(known, fault, trust, ops, reported)
+    if is_probable(fault):
+        finding = Finding(conclusion=conclude.probable(fault))
+    else:
+        finding = _infer(known, fault, trust, ops, reported)
     if (why := _cut_name(known, fault, finding)) is not None:
         nameless = msgspec.structs.replace(fault, kernel=None)
         cut = msgspec.structs.replace(conclude.undecided(nameless, why), cause_class=cause_of_kind(fault))

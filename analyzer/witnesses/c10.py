@@ -23,7 +23,7 @@ from analyzer.parse.c10_text import (
     read_head,
     split_place,
 )
-from analyzer.parse.explained import goes_on, is_explained
+from analyzer.speech.explained import goes_on, is_explained
 from analyzer.tables.codes import CODES, ErrorCode, by_name, by_text, vendor_of
 from analyzer.tables.known_text import by_text_start
 from analyzer.tables.report_sites import WAIT

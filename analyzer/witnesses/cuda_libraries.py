@@ -11,9 +11,10 @@ from functools import lru_cache
 import polars as pl
 
 from analyzer.grammar import parse, token_text
-from analyzer.model import FaultRecord, FaultSite, Reading, Record
+from analyzer.model import FaultRecord, Reading, Record
 from analyzer.parse.c10_text import Head, read_body
-from analyzer.schema import FaultKind, Value
+from analyzer.schema import Value
+from analyzer.tables.statuses import POISONED, has, meaning_of
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Told
 from analyzer.witnesses.host_error import Around, fault_of, read_host_errors
@@ -36,41 +37,6 @@ _SOURCE_CODE = '{%"'
 _AMD = ("HIP", "ROC", "MIOPEN")
 
 
-class _Meaning(Value):
-    """What a status means. ``suffix``: how its name ends or goes on (cuDNN 9 adds words)."""
-
-    suffix: str
-    kind: FaultKind
-    site: FaultSite
-    said: str
-
-
-def _meaning(suffix: str, kind: FaultKind, site: FaultSite, said: str = "") -> _Meaning:
-    return _Meaning(suffix=suffix, kind=kind, site=site, said=said)
-
-
-_LATE = " (its own kernel or anything launched before it failed)"
-_WORKSPACE = " (the first failure of the process: most often no memory for the handle and its workspace)"
-_POISONED = " (the context was already lost)"
-_TABLE: tuple[_Meaning, ...] = (
-    _meaning("ALLOC_FAILED", "out_of_memory", "host"),
-    _meaning("ALLOCATION_FAILED", "out_of_memory", "host"),
-    _meaning("OUT_OF_MEMORY", "out_of_memory", "host"),
-    _meaning("EXECUTION_FAILED", "library_status", "sync", _LATE),
-    _meaning("MAPPING_ERROR", "library_status", "sync", _LATE),
-    _meaning("INTERNAL_ERROR", "library_status", "sync", " (its own error, or one of earlier work)"),
-    _meaning("NOT_INITIALIZED", "out_of_memory", "host", _WORKSPACE),
-    _meaning("INVALID_VALUE", "invalid_argument", "launch"),
-    _meaning("BAD_PARAM", "invalid_argument", "launch"),
-    _meaning("NOT_SUPPORTED", "invalid_argument", "launch"),
-    _meaning("INVALID_SIZE", "invalid_argument", "launch"),
-    _meaning("MATRIX_TYPE_NOT_SUPPORTED", "invalid_argument", "launch"),
-    _meaning("ARCH_MISMATCH", "no_kernel_image", "host"),
-    _meaning("VERSION_MISMATCH", "configuration", "host"),
-    _meaning("LICENSE_ERROR", "configuration", "host"),
-    _meaning("COMPILATION", "no_kernel_image", "host", " (the kernel was not compiled)"),
-    _meaning("INVALID_OPTION", "configuration", "host"),
-)
 # cuSPARSE prints words instead of a name.
 _WORDS = {
     "initialization error": "NOT_INITIALIZED",
@@ -84,7 +50,6 @@ _WORDS = {
     "operation not supported": "NOT_SUPPORTED",
     "matrix type not supported": "MATRIX_TYPE_NOT_SUPPORTED",
 }
-_UNKNOWN = _meaning("", "library_status", "sync")
 
 
 class _Text(Value):
@@ -156,10 +121,10 @@ def _shown(text: str) -> str:
 
 
 def _fault(text: _Text, around: Around, *, first: bool) -> FaultRecord:
-    means = next((row for row in _TABLE if _has(text.status, row.suffix)), _UNKNOWN)
+    means = meaning_of(text.status)
     kind, said = means.kind, means.said
-    if not first and _has(text.status, "NOT_INITIALIZED"):
-        kind, said = "library_status", _POISONED
+    if not first and has(text.status, "NOT_INITIALIZED"):
+        kind, said = "library_status", POISONED
     site = means.site
     if site == "launch" and not around.frames:
         site = "host"
@@ -178,12 +143,6 @@ def _fault(text: _Text, around: Around, *, first: bool) -> FaultRecord:
         kernel=text.function if site == "launch" else None,
         entry_point=text.function,
     )
-
-
-def _has(status: str, suffix: str) -> bool:
-    """``CUDNN_STATUS_EXECUTION_FAILED_CUDART`` is an EXECUTION_FAILED."""
-    name = status.partition("_STATUS_")[2] or status
-    return name.startswith(suffix) or name.endswith(suffix)
 
 
 WITNESS = Witness(

@@ -16,8 +16,9 @@ import polars as pl
 from analyzer.grammar import GrammarError, parse, token_text
 from analyzer.model import FaultRecord, KernelState, Reading
 from analyzer.numbers import need_integer
-from analyzer.parse.mentions import is_code
 from analyzer.schema import SourceFrame
+from analyzer.speech.mentions import is_code
+from analyzer.tables.kernels import names_kernel
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
 from analyzer.witnesses.dsa_body import FOUND, read_dsa
@@ -305,7 +306,7 @@ def _most(pair: Iterable[int | None]) -> int | None:
 
 def _record(told: _Assert, group: _Group) -> FaultRecord:
     """The record of all lines of one assert; the 710 that a host call reports afterwards is its cascade."""
-    kernel = _kernel(told.function)
+    kernel = _kernel(told.function) if names_kernel(told.path, told.function) else None
     family = next((name for word, name in _FAMILIES if _mentions(told, word)), None)
     said = f" [{family}]" if family else ""
     said += f"; one of {group.texts} further asserts, not told apart" if group.texts > 1 else ""

@@ -11,7 +11,7 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Reading
-from analyzer.parse.mentions import is_code
+from analyzer.speech.mentions import is_code
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.distinct import Losses
 from analyzer.witnesses.forms import Form, Seen, build_fault, place_of, read_forms

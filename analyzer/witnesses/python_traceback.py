@@ -17,8 +17,8 @@ import msgspec
 import polars as pl
 
 from analyzer.model import FaultRecord, Line, Reading
-from analyzer.parse.answers import is_answer, is_refusal
 from analyzer.parse.source_stack import CHAIN, HEADER, Traceback, innermost_user, parse_traceback
+from analyzer.speech.answers import is_answer, is_refusal
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.host_error import after_line, before_line
 from analyzer.witnesses.raised import build_end, headline, is_build, is_relay, kind_of

@@ -37,7 +37,7 @@ _SETUP = (
     "does not appear to have a file named ",
     "is not a local folder and is not a valid model identifier",
 )
-_PEER = ("Connection closed by peer", "Connection reset by peer")
+_PEER = ("Connection closed by peer", "Connection reset by peer", "communicator was aborted")
 _MEMORY = ("CUDA out of memory occurred when warming up",)
 _KINDS: dict[str, FaultKind] = {
     "MemoryError": "out_of_memory",

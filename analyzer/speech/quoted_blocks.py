@@ -13,7 +13,7 @@ from typing import Protocol
 import polars as pl
 
 from analyzer.model import Line
-from analyzer.parse.quoted_values import opens_string
+from analyzer.speech.quoted_values import opens_string
 
 _REACH = 500  # lines of one string; longer ones are documents, and their end is not looked for
 _ERRORS = 1_000  # errors that are looked at: each costs the reading of the lines above it

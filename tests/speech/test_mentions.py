@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.parse.mentions import is_mention
 from analyzer.pipeline import analyze
 from analyzer.schema import Result
+from analyzer.speech.mentions import is_mention
 
 INFO = "INFO 11-21 10:22:33 [engine.py:123] "
 MAX = "16:05:54.656 INFO: "

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from analyzer.parse.explained import is_explained
+from analyzer.speech.explained import is_explained
 
 _QUIET = frozenset({"INFO", "DEBUG", "TRACE"})
 _LOUD = frozenset({"ERROR", "CRITICAL", "FATAL"})

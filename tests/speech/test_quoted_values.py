@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.parse.quoted_values import without_quoted
 from analyzer.pipeline import analyze
 from analyzer.schema import Result
+from analyzer.speech.quoted_values import without_quoted
 
 SGLANG = "[2026-05-26 07:48:17 TP0] "
 STAMP = "INFO 11-21 10:22:36 [logger.py:42] "

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.parse.explained import goes_on, is_explained
 from analyzer.pipeline import analyze
 from analyzer.schema import Result
+from analyzer.speech.explained import goes_on, is_explained
 
 IMA = "CUDA error: an illegal memory access was encountered"
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
