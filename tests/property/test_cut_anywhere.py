@@ -24,7 +24,7 @@ def cuts(case: Case, data: bytes, count: int) -> Iterator[int]:
     """Places by a hash of the name, the same in each run: anywhere, and by turns inside the root fault."""
     random = Random(zlib.crc32(case.name.encode()))  # noqa: S311 (to be repeated, not to be secret)
     root = samples.root_fault(samples.analysis(case.name))
-    near = root.byte_offset if root is not None and root.input == 0 else 0
+    near = (root.byte_offset or 0) if root is not None and root.input == 0 else 0
     for number in range(count):
         first, last = (near + 1, near + NEAR_BYTES) if number % 2 else (1, len(data))
         yield random.randint(first, max(first, min(last, len(data))))
