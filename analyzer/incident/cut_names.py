@@ -20,6 +20,7 @@ from analyzer.witness import witness_named
 _LINES = 200  # of a report; a longer one named its kernel long before
 _NEAR_LINES = 3  # a further frame stands so close below the one that named a kernel
 _DUMP_FRAME = re.compile(r"coredump: +#")
+_ANNOUNCES = "it announces an exception that is not shown"
 _MARK, _FRAME = "========= ", "Device Frame:"
 
 
@@ -33,6 +34,8 @@ def cut_names(incident: Incident) -> Iterator[Change]:
 
 def cut_off(known: Knowledge, fault: FaultRecord) -> str | None:
     """Why a text that the end of its input cuts names nobody; null = it is whole."""
+    if fault.announces:
+        return f"line {fault.line} only announces an exception, and none stands behind it"
     reader = known.readers[fault.source]
     if is_cut_off(reader, fault.line):
         return f"the input ends in the middle of line {fault.line}, inside the text of the fault"
@@ -46,7 +49,8 @@ def cut_text(incident: Incident) -> Iterator[Change]:
     """No place is believed of a root whose text the end of its input cuts."""
     root = incident.root
     if root is not None and cut_off(incident.known, incident.records[root]) is not None:
-        reason = "the input ends inside this text: the rest is not known"
+        announces = incident.records[root].announces
+        reason = _ANNOUNCES if announces else "the input ends inside this text: the rest is not known"
         yield SetTrust(index=root, trust=TrustDecision(trust="late", reason=reason))
 
 

@@ -50,11 +50,12 @@ def _as_string(found: re.Match[bytes]) -> bytes:
 
 
 class _Field(NamedTuple):
-    """A field of an entry; ``lines``: how many line ends it takes in the file."""
+    """A field of an entry; ``lines``: how many it takes in the file; ``ended``: the last with a line end."""
 
     name: bytes
     value: bytes
     lines: int
+    ended: bool
 
 
 def rewrite_export(source: BinaryIO, target: Target) -> None:
@@ -65,8 +66,9 @@ def rewrite_export(source: BinaryIO, target: Target) -> None:
         if not field.name:
             target.write(_shown(entry))
             entry = []
-    if entry:
-        target.write(_shown(entry))
+    if entry:  # the file ends inside it: a line that is cut stays one
+        shown = _shown(entry)
+        target.write(shown if entry[-1].ended else shown.removesuffix(b"\n"))
 
 
 def _fields(source: BinaryIO) -> Iterator[_Field]:
@@ -74,21 +76,27 @@ def _fields(source: BinaryIO) -> Iterator[_Field]:
     while line := bounded_line(source):
         name, equals, value = line.rstrip(b"\n").partition(b"=")
         if equals or not name:
-            yield _Field(name, value, line.count(b"\n"))
+            yield _field(name, value, line)
             continue
         head = source.read(_SIZE_BYTES)
         size = struct.unpack("<Q", head)[0] if len(head) == _SIZE_BYTES else 0
         if size > _MAX_FIELD_BYTES:
-            yield _Field(name, head, 1 + head.count(b"\n"))
+            yield _field(name, head, line + head + bounded_line(source))
             continue
         value = source.read(size)
         rest = bounded_line(source)
-        yield _Field(name, value, 1 + head.count(b"\n") + value.count(b"\n") + rest.count(b"\n"))
+        yield _field(name, value, line + head + value + rest)
+
+
+def _field(name: bytes, value: bytes, raw: bytes) -> _Field:
+    """A field as it stands in the file."""
+    ended = raw.endswith(b"\n")
+    return _Field(name, value, raw.count(b"\n") + (not ended), ended)
 
 
 def _shown(entry: list[_Field]) -> bytes:
     """The lines of an entry: those of its message at their place, the others without text."""
-    values = {field.name: field.value for field in reversed(entry)}
+    values = {field.name: field.value for field in reversed(entry) if field.ended}  # half a pid is none
     head = f"{_time(values)} {_text(values.get(b'_HOSTNAME', b'-'))} ".encode()
     other = head + f"{_FIELD}:\n".encode()
     writer = head + f"{_writer(values)}: ".encode()

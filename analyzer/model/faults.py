@@ -67,7 +67,8 @@ class FaultRecord(Value):
     ``teardown``: printed while objects were destroyed, so never the first report of anything. ``met``: the
     printer only looks at the device (NCCL, a watchdog), so any other report of the process counts before it.
     ``relayed``: it says that something failed, not what (a server about its worker, a launcher about a rank),
-    so it is the root only where nobody says what. ``first_observed``: a launcher saw this rank fail first.
+    so it is the root only where nobody says what. ``announces``: it is the head of a traceback, whose end
+    says what. ``first_observed``: a launcher saw this rank fail first.
     ``clock`` (kind of ``time_ns``, as in ``LINES``) and ``pid`` are filled in from the line if they are null.
     ``above_ns``, ``above_clock``: time of the nearest line above it, where its own line has none.
     ``detail``: what its witness read in the text beyond the fields that all faults have.
@@ -102,6 +103,7 @@ class FaultRecord(Value):
     teardown: bool = False
     met: bool = False
     relayed: bool = False
+    announces: bool = False
     first_observed: bool = False
     clock: str | None = None
     pid: int | None = None

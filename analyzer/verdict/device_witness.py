@@ -23,6 +23,7 @@ from analyzer.verdict.named_together import named_together, one_of_names
 from analyzer.window.graphs import with_graphs
 from analyzer.window.opened import OpenWindow, open_window
 
+_ENDS_BEFORE = "the op log breaks off before the failure: which launch it was is not known"
 _SOUND_READ = 400  # launches whose bodies are read
 
 
@@ -50,7 +51,8 @@ def device_witness(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> F
     joined = join_kernel(_best_state(known, fault), in_flight, known.packages)
     if not joined.ops:
         return device_witness(known, fault, ops.clear())
-    return _joined(fault, joined, opened, sound_keys(known, opened, ops))
+    before = _ends_before(known, fault, ops)
+    return _joined(fault, joined, opened, sound_keys(known, opened, ops), ends_before=before)
 
 
 def assert_in_window(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> Finding | None:
@@ -88,7 +90,14 @@ def _best_state(known: Knowledge, fault: FaultRecord) -> KernelState:
     return next((state for state in same if state.grid), fault.state)
 
 
-def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow, sound: frozenset[Key]) -> Finding:
+def _joined(
+    fault: FaultRecord,
+    joined: Join,
+    opened: OpenWindow,
+    sound: frozenset[Key],
+    *,
+    ends_before: bool = False,
+) -> Finding:
     """The launches that the faulting kernel can be, as sure as what tells them apart.
 
     Proven: the only one, one with a bad index, or those of one place. Else what tells them apart is evidence.
@@ -104,17 +113,34 @@ def _joined(fault: FaultRecord, joined: Join, opened: OpenWindow, sound: frozens
         )
         for one in rank(joined.ops, fault, launches_before=0, sound=sound)
     ]
-    conclusion = _among(fault, suspects, joined, opened, why)
+    conclusion = _among(fault, suspects, joined, opened, why, ends_before=ends_before)
     return Finding(conclusion=conclusion, suspects=suspects, window=opened.window, cleared=opened.cleared)
 
 
+def _ends_before(known: Knowledge, fault: FaultRecord, ops: pl.DataFrame) -> bool:
+    """Whether the op log is another input and breaks off in a line before it tells of the failure.
+
+    The launch that failed can then be one that the log does not have any more.
+    """
+    own = int(ops["source"][0])
+    reader = known.readers[own]
+    told = any(record.source == own for record in known.records)
+    return fault.source != own and not told and reader.is_cut(reader.total_lines)
+
+
 def _among(
-    fault: FaultRecord, suspects: list[Suspect], joined: Join, opened: OpenWindow, why: str
+    fault: FaultRecord,
+    suspects: list[Suspect],
+    joined: Join,
+    opened: OpenWindow,
+    why: str,
+    *,
+    ends_before: bool,
 ) -> Conclusion:
     bad = next((bad for op in joined.ops if (bad := bad_index_of(op))), None)
     if bad is not None:
         return conclude.proven(fault, suspects[0], f"{bad.words}; {why}")
-    if len(suspects) == 1:
+    if len(suspects) == 1 and not ends_before:
         return conclude.proven(fault, suspects[0], why)
     places = {(one.op.name, tuple(one.source[:1])) for one in suspects}
     if len(places) == 1:
@@ -123,6 +149,8 @@ def _among(
         found = conclude.by_share(fault, suspects, opened.window, None)
     else:
         found = conclude.one_of(fault, suspects, why)
+    if ends_before:
+        return msgspec.structs.replace(found, notes=[_ENDS_BEFORE])
     text = f"the kernel is proven; which of {len(suspects)} launches in the window it was is not known"
     return msgspec.structs.replace(found, notes=[text])
 

@@ -112,6 +112,11 @@ def relayed(seen: Seen, name: str, kind: FaultKind, text: str | None = None) -> 
     return msgspec.structs.replace(fault, relayed=True, text=text or fault.text, pid=seen.pid)
 
 
+def announced(seen: Seen, name: str, text: str | None = None) -> FaultRecord:
+    """The head of a traceback: nothing is known where its end is missing."""
+    return msgspec.structs.replace(relayed(seen, name, "unknown", text), announces=True)
+
+
 def death(seen: Seen, name: str, signal: Signal, text: str | None = None) -> FaultRecord:
     """The end of a process by a signal, told by whoever started it."""
     said = f"{text or seen.text.strip()} ({signal.name}: {signal.meaning})"

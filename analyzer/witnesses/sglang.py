@@ -17,7 +17,7 @@ from analyzer.numbers import integer
 from analyzer.parse.source_stack import HEADER
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.forms import FETCHED, Form, Seen, build_fault
-from analyzer.witnesses.server_lines import death, read_server, relayed, signal_of_exit
+from analyzer.witnesses.server_lines import announced, death, read_server, relayed, signal_of_exit
 
 NAME = "sglang"
 _OF_VLLM = "WorkerProc"  # vLLM says the same words of it, and reads them itself
@@ -90,7 +90,10 @@ def _hit(seen: Seen) -> Sequence[Record]:
     """The head of a traceback, whose end says what happened."""
     if seen.get("NAME") == _OF_VLLM:
         return []
-    return [relayed(seen, NAME, "unknown", f"{seen.get('NAME')} hit an exception")]
+    text, said = f"{seen.get('NAME')} hit an exception", (seen.get("TEXT") or HEADER).strip()
+    if said != HEADER:
+        return [relayed(seen, NAME, "unknown", f"{text}: {said}")]
+    return [announced(seen, NAME, text)]
 
 
 def _sigquit(seen: Seen) -> Sequence[Record]:

@@ -15,7 +15,7 @@ from analyzer.model import Advice, FaultRecord, Reading, Record, ScheduledReques
 from analyzer.numbers import integer, need_integer, need_real
 from analyzer.witness import Fetch, Witness
 from analyzer.witnesses.forms import Form, Seen, build_fault
-from analyzer.witnesses.server_lines import death, read_server, relayed, signal_of_exit
+from analyzer.witnesses.server_lines import announced, death, read_server, relayed, signal_of_exit
 
 NAME = "vllm"
 _FORMS = (
@@ -94,7 +94,7 @@ def _server(seen: Seen) -> Sequence[Record]:
 
 
 def _announced(seen: Seen) -> Sequence[Record]:
-    return [relayed(seen, NAME, "unknown")]
+    return [announced(seen, NAME)]
 
 
 def _failed_procs(seen: Seen) -> Sequence[Record]:

@@ -58,21 +58,20 @@ def check(case: Case, wrapper: str, folder: Path) -> None:
 
 
 def chosen(case: Case) -> list[str]:
-    """Two prefixes by a hash of the name, the same in each run."""
+    """One prefix by a hash of the name, the same in each run."""
     usable = [name for name in WRAPPERS if name != NO_LINES_KEPT]
-    first = zlib.crc32(case.name.encode()) % len(usable)
-    return [usable[first], usable[(first + 7) % len(usable)]]
+    return [usable[zlib.crc32(case.name.encode()) % len(usable)]]
 
 
 @pytest.mark.parametrize("case", samples.cases(), ids=lambda case: case.name)
-def test_two_prefixes_change_no_verdict(case: Case, tmp_path: Path) -> None:
+def test_a_prefix_changes_no_verdict(case: Case, tmp_path: Path) -> None:
     for wrapper in chosen(case):
         check(case, wrapper, tmp_path)
 
 
 def test_each_prefix_is_tried_on_several_samples() -> None:
     shown = [name for case in samples.cases() for name in chosen(case)]
-    assert all(shown.count(name) >= 8 for name in WRAPPERS if name != NO_LINES_KEPT)
+    assert all(shown.count(name) > 3 for name in WRAPPERS if name != NO_LINES_KEPT)
 
 
 @pytest.mark.heavy
