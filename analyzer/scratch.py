@@ -10,7 +10,6 @@ import contextlib
 import os
 import shutil
 import signal
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,7 +29,7 @@ def scratch_folder() -> Iterator[Path]:
         OutputError: None can be made.
     """
     # Not tempfile.mkdtemp(): it probes with a file and tells the name afterwards.
-    with owned(_place() / f"trace-analyze-{uuid.uuid4().hex}") as folder:
+    with owned(_place() / f"trace-analyze-{os.urandom(16).hex()}") as folder:
         try:
             folder.mkdir(mode=0o700)
         except OSError as error:
@@ -56,7 +55,7 @@ def unfinished_file(target: Path) -> Iterator[Path]:
     Raises:
         OSError: It cannot be made, or not be put in place.
     """
-    name = f".{target.name[:_NAME_CHARS]}.{uuid.uuid4().hex}.tmp"
+    name = f".{target.name[:_NAME_CHARS]}.{os.urandom(16).hex()}.tmp"
     with owned(target.parent / name) as file:
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         yield file
