@@ -50,6 +50,7 @@ ALLOWED = {
     ("values/bad_indices.py", "extent"): "an int that was read",
     ("window/borders.py", "begin"): "a line number of a frame",
     ("incident/explanation.py", "is_unexplained(record)"): "a truth value",
+    ("incident/root_of_process.py", "is_unexplained(record)"): "a truth value",
     ("timeline/steps.py", "period"): "a step number of a frame",
     ("ingest/envelope.py", "code"): "four hexadecimal digits of an escape that a pattern found",
     ("ingest/lines.py", "total.item()"): "a count of lines",

@@ -12,7 +12,7 @@ from analyzer.report.plain import plain
 
 # Excel, LibreOffice and Sheets take a cell that begins so for a formula, some in full width too.
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 
 
 def csv_bytes(table: pl.DataFrame) -> bytes:

@@ -36,7 +36,7 @@ _DIAGNOSTIC = re.compile(
     r"^[^\s:()]+(?::[0-9]+){1,2}: (?:fatal )?(error|note): |^[^\s()]+\([0-9]+\): (error): "
 )
 _CONSTRAINT = re.compile(r"(?i)constraint failed|static[_ ]assert")
-_BACKTRACE = re.compile(r"^\s*(?:#[0-9]+|at |frame #|\[[ 0-9]+\]|0x[0-9a-f]+|goroutine |\d+: )")
+_BACKTRACE = re.compile(r"^\s*(?:#[0-9]+|at |frame #|\[[ 0-9]+\]|0x[0-9a-f]+|goroutine |[0-9]+: )")
 
 
 def read_last(frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading]) -> Reading:

@@ -242,4 +242,4 @@ def test_each_run_has_a_folder_and_only_finished_ones_are_removed(tmp_path: Path
             with run_folder(tmp_path) as folder:
                 (folder / "1.log").write_text("")
         assert running.is_dir()
-    assert len(list(tmp_path.iterdir())) <= KEPT + 1
+    assert len(list(tmp_path.iterdir())) <= KEPT + 2  # the running one, and one whose lock is just let go
