@@ -30,7 +30,9 @@ _FAILURES = (
     *("insufficient", "out of memory", "overflow", "double free", r"unaligned \w+ chunk"),
 )
 _FAILS = re.compile(rf"(?i)(?<![\w/.-])(?:{'|'.join(_FAILURES)})(?![\w/-]|\.\w)")
-_NAMED = re.compile(r"\b(?:[a-z_]\w*(?:\.|::))*[A-Z]\w*(?:Error|Exception|Fault|Failure)\b")  # RuntimeError
+_NAMED = re.compile(
+    r"\b(?:[a-z_]\w*(?:\.|::)){0,8}[A-Z]\w*(?:Error|Exception|Fault|Failure)\b"
+)  # RuntimeError
 _CHECK = re.compile(r"\b[A-Z_]*(?:CHECK|CALL|SAFE)[A-Z_]*\b|\b[Cc]heck failed\b")
 _RETURNED = re.compile(
     r"(?i)\b(?:code|ret(?:urn(?:ed|s)?)?|rc|status|result|res|err(?:or|no)?|e)\w{0,8} ?(?:[=:(\[<]|is\b)"

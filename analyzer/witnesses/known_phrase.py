@@ -26,7 +26,8 @@ from analyzer.witnesses.host_error import gates_of_others
 NAME = "known_phrase"
 _TEXTS = 2_000  # of a source; a person reads none of the rest
 _SUFFIXES = "cuh?|cpp|cc|cxx|c|hpp|hxx|h|inl|hip|py|pyx|rs|go|mojo|jl|cl|mm?|java|swift"
-_SOURCE = rf"[^\s()\[\]{{}}'\"`,;=<>|]+\.(?:{_SUFFIXES})"
+_PART = r"[^\s()\[\]{}'\"`,;=<>|]"
+_SOURCE = rf"(?<!{_PART}){_PART}+\.(?:{_SUFFIXES})"
 _PLACE = re.compile(rf"({_SOURCE})(?:\:|\(| line |, line |:L|@| at line )([0-9]{{1,6}})\b")
 _CALL = re.compile(r"\b((?:cuda|hip|cu|nccl|cublas|cudnn)[A-Z]\w+) ?(?:\(|failed|returned)")
 _SHOWN_CHARS = 400
