@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -25,6 +25,21 @@ class Told(msgspec.Struct, Generic[T]):
     value: T
     above: Sequence[str] = ()
     below: Sequence[str] = ()
+
+
+def lines_of(frame: pl.DataFrame) -> Iterator[Line]:
+    """The rows of a ``LINES`` frame as lines, in their order."""
+    columns = frame.select("source", "line", "text", "process", "time_ns", "rank", "level")
+    for source, number, text, process, time_ns, rank, level in columns.iter_rows():
+        yield Line(
+            source=source,
+            number=number,
+            text=text,
+            process=process,
+            time_ns=time_ns,
+            rank=rank,
+            level=level,
+        )
 
 
 class Losses:

@@ -10,7 +10,7 @@ exception that says that something did not compile.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from analyzer.speech.errors import goes_on, says_failure
 from analyzer.tables.failure_words import kind_of_words
 from analyzer.tables.kinds import DEATHS
 from analyzer.witness import Fetch, Witness, is_unexplained
+from analyzer.witnesses.distinct import lines_of
 from analyzer.witnesses.host_error import gates_of_others
 
 NAME = "last_words"
@@ -43,7 +44,7 @@ def read_last(frame: pl.DataFrame, fetch: Fetch, others: Sequence[Reading]) -> R
     """Read the ends of one source, told by others or here."""
     reading = Reading()
     told = [one for other in others for one in other.records if isinstance(one, FaultRecord)]
-    own = list(_lines(frame))
+    own = [one for one in lines_of(frame) if tells_own_end(one.text) or exit_code(one.text)]
     if not any(map(_is_cause, told)):
         fault = _first_cause(own, told, fetch, others)
         if fault is not None:
@@ -128,21 +129,6 @@ def _of_build(raised: FaultRecord, fetch: Fetch) -> FaultRecord | None:
         return None
     failed = next((line for line, _ in kinds if _CONSTRAINT.search(line.text)), None)
     return _fault(failed or next(line for line, kind in kinds if kind == "error"), ())
-
-
-def _lines(frame: pl.DataFrame) -> Iterator[Line]:
-    columns = frame.select("source", "line", "text", "process", "time_ns", "rank", "level")
-    for source, number, text, process, time_ns, rank, level in columns.iter_rows():
-        if tells_own_end(text) or exit_code(text):
-            yield Line(
-                source=source,
-                number=number,
-                text=text,
-                process=process,
-                time_ns=time_ns,
-                rank=rank,
-                level=level,
-            )
 
 
 def _fault(line: Line, more: Sequence[Line]) -> FaultRecord:

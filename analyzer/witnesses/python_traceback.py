@@ -20,6 +20,7 @@ from analyzer.model import FaultRecord, Line, Reading
 from analyzer.parse.source_stack import CHAIN, HEADER, Traceback, innermost_user, parse_traceback
 from analyzer.speech.answers import is_answer, is_refusal
 from analyzer.witness import Fetch, Witness
+from analyzer.witnesses.distinct import lines_of
 from analyzer.witnesses.host_error import after_line, before_line
 from analyzer.witnesses.raised import build_end, headline, is_build, is_relay, kind_of
 
@@ -183,7 +184,7 @@ def _last_block(rows: pl.DataFrame, fetch: Fetch) -> _Block | None:
 
     What the helper of Python's multiprocessing raises at exit is of another process: the one before counts.
     """
-    heads = list(_lines(rows))
+    heads = list(lines_of(rows))
     while heads and (_is_of_tracker(heads[-1], fetch) or _is_ignored(heads[-1], fetch)):
         heads.pop()
     at = len(heads) - 1
@@ -214,20 +215,6 @@ def _with_build(trace: Traceback, lines: Sequence[tuple[int, str]]) -> Traceback
     more = range(trace.used, end)
     text = "\n".join([trace.text, *(lines[n][1] for n in more)])
     return msgspec.structs.replace(trace, lines=(*trace.lines, *more), used=end, text=text)
-
-
-def _lines(rows: pl.DataFrame) -> Iterator[Line]:
-    columns = rows.select("source", "line", "text", "process", "time_ns", "rank", "level")
-    for source, number, text, process, time_ns, rank, level in columns.iter_rows():
-        yield Line(
-            source=source,
-            number=number,
-            text=text,
-            process=process,
-            time_ns=time_ns,
-            rank=rank,
-            level=level,
-        )
 
 
 def _from_header(text: str) -> list[str]:
