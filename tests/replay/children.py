@@ -56,6 +56,15 @@ def run(command: Sequence[str], folder: Path, **settings: Any) -> ChildOutcome:
     )
 
 
+_BEFORE: set[int] = set()
+
+
+def note_children() -> None:
+    """What other tests of this worker have started is not left behind by the one that begins now."""
+    _BEFORE.clear()
+    _BEFORE.update(process.pid for process in all_processes() if process.parent == os.getpid())
+
+
 def left_behind() -> list[int]:
     """Processes with our mark in environment or arguments, and children of ours, dead ones too."""
     found = []
@@ -64,6 +73,7 @@ def left_behind() -> list[int]:
         for name in ("environ", "cmdline"):
             with contextlib.suppress(OSError):
                 texts += Path(f"/proc/{process.pid}/{name}").read_bytes()
-        if MARK.encode() in texts or process.parent == os.getpid():
+        ours = process.parent == os.getpid() and process.pid not in _BEFORE
+        if MARK.encode() in texts or ours:
             found.append(process.pid)
     return found
