@@ -65,8 +65,8 @@ def note_children() -> None:
     _BEFORE.update(process.pid for process in all_processes() if process.parent == os.getpid())
 
 
-def left_behind() -> list[int]:
-    """Processes with our mark in environment or arguments, and children of ours, dead ones too."""
+def left_behind() -> list[str]:
+    """Processes with our mark in environment or arguments, and children of ours, dead ones too; in words."""
     found = []
     for process in all_processes():
         texts = b""
@@ -75,5 +75,5 @@ def left_behind() -> list[int]:
                 texts += Path(f"/proc/{process.pid}/{name}").read_bytes()
         ours = process.parent == os.getpid() and process.pid not in _BEFORE
         if MARK.encode() in texts or ours:
-            found.append(process.pid)
+            found.append(f"{process} {texts[-300:]!r}")
     return found
